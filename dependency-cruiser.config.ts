@@ -72,7 +72,7 @@ const rules: IForbiddenRuleType[] = [
     // `hostline version` must not wait for the code of the server.
     name: 'commands-load-on-demand',
     from: { path: '^src/(main|cli/(run|terminal))[.]ts$' },
-    to: { path: '^src/', pathNot: '^src/(cli/terminal|lib/errors)[.]ts$', dynamic: false },
+    to: { path: '^src/', pathNot: '^src/(cli/terminal|lib/errors|version)[.]ts$', dynamic: false },
   },
   {
     name: 'lib-knows-nothing-of-ours',
@@ -82,19 +82,28 @@ const rules: IForbiddenRuleType[] = [
   {
     // What the pages show, everybody could build: they have the client and nothing else.
     name: 'pages-use-the-public-interface',
-    from: { path: '^src/web/(ui|console|demo|reference)/' },
+    from: { path: '^src/web/(kit|console|demo|reference)/' },
     to: {
       dependencyTypes: ['local'],
-      pathNot: ['^src/web/ui/', '^src/web/$1/', '^client/src/'],
+      pathNot: ['^src/web/(kit|texts)/', '^src/web/$1/', '^client/src/'],
     },
   },
   {
     name: 'client-stands-alone',
     from: { path: client },
+    to: { pathNot: [client, ...['react', 'preact', 'vue'].map(npm)] },
+  },
+  {
+    name: 'only-bindings-know-frameworks',
+    from: { path: client, pathNot: '/(react|preact|vue)[.]ts$' },
     to: { pathNot: client },
   },
-  // An import that leads nowhere would slip through the rules above.
-  { name: 'imports-lead-somewhere', from: {}, to: { couldNotResolve: true } },
+  // An import that leads nowhere would slip through the rules above. Only the types of React are installed.
+  {
+    name: 'imports-lead-somewhere',
+    from: {},
+    to: { couldNotResolve: true, pathNot: npm('react') },
+  },
 ]
 
 export default {

@@ -37,7 +37,8 @@ const answerTo = ({ body }: Message) =>
 // stored once.
 let work = Promise.resolve()
 client.on('new_message', ({ message }) => {
-  if (message.sender_id !== user.id) work = work.then(() => answer(message)).catch(console.error)
+  const isFromGuest = message.type !== 'notice' && message.sender_id !== user.id
+  if (isFromGuest) work = work.then(() => answer(message)).catch(console.error)
 })
 
 async function answer(message: Message) {

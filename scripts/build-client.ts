@@ -14,6 +14,11 @@ import { fileURLToPath } from 'node:url'
 const project = fileURLToPath(new URL('..', import.meta.url))
 const folder = join(project, 'client')
 
+/** Modules beside the client itself. Each imports only types of it, and of the state. */
+const modules = ['state', 'react', 'preact', 'vue', 'svelte', 'webhook']
+/** The state's list is bundled with it, and has types of its own. */
+const parts = [...modules, 'list']
+
 /** Builds the package in client/dist: `bun scripts/build-client.ts` prints the path of its archive. */
 if (import.meta.main) console.log(packClient(join(folder, 'dist')))
 
@@ -25,8 +30,14 @@ export function packClient(destination: string): string {
     copyFileSync(join(folder, name), join(built, name))
   }
   copyFileSync(join(project, 'LICENSE'), join(built, 'LICENSE'))
-  writeFileSync(join(built, 'client.js'), clientScript())
-  writeFileSync(join(built, 'client.d.ts'), clientTypes())
+  for (const name of ['client', ...modules]) {
+    const entry = join(folder, 'src', `${name}.ts`)
+    const build = [process.execPath, 'build', entry, '--target=browser', '--packages=external']
+    run([...build, '--format=esm', '--sourcemap=linked', '--outdir', built])
+  }
+  const types = emitTypes()
+  writeFileSync(join(built, 'client.d.ts'), mergeTypes(types, 'client'))
+  for (const name of parts) writeFileSync(join(built, `${name}.d.ts`), partTypes(types, name))
   mkdirSync(destination, { recursive: true })
   const pack = [process.execPath, 'pm', 'pack', '--quiet', '--destination', destination]
   const archive = run(pack, built).trim()
@@ -34,7 +45,15 @@ export function packClient(destination: string): string {
   return archive
 }
 
-/** The client as one module. It and `clientTypes` run as macros while the executable is built, where `Bun.build` is
+/** The npm package in Base64, for the service, which serves it at `/hostline-client.tgz`. */
+export function clientPackage(): string {
+  const destination = mkdtempSync(join(tmpdir(), 'hostline-client-'))
+  const bytes = readFileSync(packClient(destination))
+  rmSync(destination, { recursive: true })
+  return bytes.toString('base64')
+}
+
+/** The client as one module. It, `clientTypes` and `clientPackage` run as macros while the executable is built, where `Bun.build` is
  *  not available. */
 export function clientScript(): string {
   const entry = join(folder, 'src/client.ts')
@@ -42,7 +61,10 @@ export function clientScript(): string {
 }
 
 /** The types of the client in one file. */
-export function clientTypes(): string {
+export const clientTypes = (): string => mergeTypes(emitTypes(), 'client')
+
+/** The declarations of each module. */
+function emitTypes(): Map<string, string> {
   const output = mkdtempSync(join(tmpdir(), 'hostline-client-'))
   const compiler = join(project, 'node_modules/typescript/bin/tsc')
   const emit = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', output]
@@ -54,13 +76,19 @@ export function clientTypes(): string {
     ]),
   )
   rmSync(output, { recursive: true })
-  return mergeTypes(modules, 'client')
+  return modules
+}
+
+function partTypes(modules: Map<string, string>, name: string): string {
+  return (modules.get(name) ?? '').replaceAll(/\.\/([\w-]+)\.ts(?=["'])/g, (_, from: string) =>
+    parts.includes(from) ? `./${from}.js` : './client.js',
+  )
 }
 
 /** Merges modules into one: every name is unique (the compiler reports a clash). Only the names of the entry and of
  *  the contract are exported. */
 function mergeTypes(modules: Map<string, string>, entry: string): string {
-  const all = [...modules.values()].join('')
+  const all = [...modules].flatMap(([name, text]) => (parts.includes(name) ? [] : text)).join('')
   const declarations = all
     .replaceAll(/^(import|export) [^;]*? from '[^']*';\n/gm, '')
     .replaceAll(/^export \{\};\n/gm, '')
@@ -68,7 +96,7 @@ function mergeTypes(modules: Map<string, string>, entry: string): string {
     .replaceAll(/import\("\.\/[\w-]+\.ts"\)\./g, '')
   const own = modules.get(entry) ?? ''
   const named = [...own.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names = '']) =>
-    names.split(',').map((name) => name.trim()),
+    names.split(',').flatMap((name) => name.trim() || []),
   )
   const declared = ['contract', 'schema', entry].flatMap((name) => declaredIn(modules.get(name)))
   const isValue = (name: string) =>

@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gzipSync } from 'node:zlib'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 const folder = join(project, 'src/web')
@@ -15,8 +15,8 @@ const types: Record<string, string> = {
 }
 
 export type PageName = (typeof pageNames)[number]
-/** Bytes are base64, and compressed except for fonts. */
-type Asset = { type: string; encoding: 'gzip' | undefined; bytes: string }
+/** Bytes are base64. */
+type Asset = { type: string; bytes: string }
 
 export type Pages = {
   /** The HTML of each page. */
@@ -30,15 +30,35 @@ export type Pages = {
 export function buildPages(): Pages {
   return withBundle((output) => {
     const html = Object.fromEntries(
-      pageNames.map((name) => [name, readFileSync(join(output, name, 'index.html'), 'utf8')]),
+      pageNames.map((name) => [
+        name,
+        withHead(readFileSync(join(output, name, 'index.html'), 'utf8')),
+      ]),
     )
     const names = readdirSync(join(output, 'assets'))
     const assets = Object.fromEntries([
       ...names.map((name) => [name, assetOf(join(output, 'assets', name))]),
-      ...fonts().map(({ name, path }) => [name, assetOf(path)]),
+      ...[themeScript(), ...fonts()].map(({ name, path }) => [name, assetOf(path)]),
     ])
     return { html: html as Pages['html'], assets } // every page was read
   })
+}
+
+/** Sets the theme before anything is shown, and loads the font together with the styles: a font that comes later would
+ *  move what is shown. */
+const withHead = (html: string) =>
+  html.replace(
+    '<link',
+    `<script src="/assets/${themeScript().name}"></script>
+<link rel="preload" href="/assets/${fonts()[0]?.name}" as="font" type="font/woff2" crossorigin>
+<link`,
+  )
+
+/** A script of its own: those of the bundle wait until the page has been read. */
+function themeScript() {
+  const path = join(folder, 'theme.js')
+  const hash = createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 8)
+  return { name: `theme-${hash}.js`, path }
 }
 
 /** @returns the source files of the pages, relative to the project */
@@ -47,7 +67,7 @@ export function pageInputs(): string[] {
     const { inputs } = JSON.parse(readFileSync(join(output, 'meta.json'), 'utf8'))
     const paths = [
       ...Object.keys(inputs).map((path) => join(folder, path)),
-      ...fonts().map(({ path }) => path),
+      ...[themeScript(), ...fonts()].map(({ path }) => path),
     ]
     return paths.map((path) => relative(project, path))
   })
@@ -81,12 +101,7 @@ const options = (output: string) => [
 ]
 
 function assetOf(path: string): Asset {
-  const type = types[extname(path)] ?? ''
-  const plain = readFileSync(path)
-  if (type.startsWith('font/'))
-    return { type, encoding: undefined, bytes: plain.toString('base64') }
-  const bytes = gzipSync(plain, { level: 9 }).toString('base64')
-  return { type, encoding: 'gzip', bytes }
+  return { type: types[extname(path)] ?? '', bytes: readFileSync(path).toString('base64') }
 }
 
 /** The fonts of the stylesheet, by the version of their package. */

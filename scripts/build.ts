@@ -13,9 +13,12 @@ if (import.meta.main) {
  *  @returns the bundled files, relative to the project
  *  @throws when the build failed */
 export async function build(outfile: string, target?: Bun.Build.CompileTarget): Promise<string[]> {
+  const commit = findCommit()
   const { metafile } = await Bun.build({
-    // The worker is loaded by name at run time, so it is an entry point of its own.
-    entrypoints: [source('src/main.ts'), source('src/db/checkpoint-worker.ts')],
+    // Workers are loaded by name at run time, so they are entry points of their own.
+    entrypoints: ['main', 'db/checkpoint-worker', 'modules/files/image-worker'].map((name) =>
+      source(`src/${name}.ts`),
+    ),
     root: source('src'),
     // Files in the working directory must not change the behaviour of the executable.
     compile: { outfile, autoloadDotenv: false, autoloadBunfig: false, ...(target && { target }) },
@@ -24,8 +27,16 @@ export async function build(outfile: string, target?: Bun.Build.CompileTarget): 
     // Choice: not minified. That saves 0.8 of 120 MB.
     sourcemap: 'linked',
     metafile: true,
+    define: commit === undefined ? {} : { HOSTLINE_COMMIT: JSON.stringify(commit) },
   })
   return [...Object.keys(metafile?.inputs ?? {}), ...pageInputs()]
+}
+
+/** Undefined outside of a repository; marked when files differ from it. */
+function findCommit(): string | undefined {
+  const command = ['git', 'describe', '--always', '--dirty', '--exclude=*']
+  const { success, stdout } = Bun.spawnSync(command, { cwd: source('.'), stderr: 'ignore' })
+  return success ? stdout.toString().trim() : undefined
 }
 
 function source(path: string) {

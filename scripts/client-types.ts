@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { fieldWords } from '../src/api/field-words.ts'
 import type { Json } from '../src/api/openapi-schemas.ts'
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
+import { customTypePattern } from '../src/lib/vocabulary.ts'
 import { openService } from '../src/serve.ts'
 
 type Content = { content?: Record<string, { schema: Json }>; required?: boolean }
@@ -18,6 +20,12 @@ type Operation = {
 type Documents = { openapi: Json; asyncapi: Json }
 
 const banner = '// Made by scripts/client-types.ts from the descriptions of the service.\n'
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a type as it stands in the client
+const customType = '`custom.${string}`'
+// The generator adds the other properties of the object.
+const channelsOfOthers =
+  /\[k: string\]:[\s|]*(NotificationChannels\w*)((?:\s*\| null)?)\s*\| \{[^}]*\}/g
+const wordsOfNames = new Set(Object.values(fieldWords))
 const project = fileURLToPath(new URL('..', import.meta.url))
 
 /** Generates the client's types from the service's OpenAPI and AsyncAPI documents: `bun scripts/client-types.ts
@@ -50,16 +58,15 @@ async function describe(): Promise<Documents> {
 
 /** The client's part of both documents: operations with JSON bodies, frames, reasons. */
 function contractOf({ openapi, asyncapi }: Documents): Json {
-  // The name would be confused with the global `Error`.
-  const { Error: ErrorBody, ...schemas } = (openapi['components'] as { schemas: Json }).schemas
+  const { schemas } = openapi['components'] as { schemas: Json }
   const channel = asyncapi['components'] as { schemas: Json; messages: Json }
   return {
     ...channel.schemas,
     ...schemas,
-    ErrorBody: { ...(ErrorBody as Json), title: 'ErrorBody' },
     Operations: operationsOf(openapi['paths'] as Record<string, Record<string, Operation>>),
     ServerFrames: framesOf(channel.messages, 'server_'),
     ClientFrames: framesOf(channel.messages, 'client_'),
+    WebhookEvent: eventsOf(openapi),
     ErrorReason: { type: 'string', enum: reasonsOf(openapi) },
   }
 }
@@ -109,6 +116,13 @@ function framesOf(messages: Json, prefix: string): Json {
   return wholeObject(properties)
 }
 
+/** The union of the bodies of webhook requests. */
+function eventsOf(openapi: Json): Json {
+  const webhooks = openapi['webhooks'] as Record<string, { post: { requestBody: Content } }>
+  const bodies = Object.values(webhooks).map(({ post }) => post.requestBody.content)
+  return { anyOf: bodies.map((content) => content?.['application/json']?.schema) }
+}
+
 function reasonsOf(openapi: Json): string[] {
   const { responses } = openapi['components'] as { responses: Record<string, Json> }
   const found = Object.values(responses).flatMap(({ headers }) => {
@@ -121,7 +135,10 @@ function reasonsOf(openapi: Json): string[] {
 /** @returns an interface for each schema
  *  @throws when the generator of test/consumers is not installed, or refuses a schema */
 async function generate(schemas: Json): Promise<string> {
-  const definitions = JSON.stringify(schemas).replaceAll('#/components/schemas/', '#/definitions/')
+  const definitions = JSON.stringify(schemas, simplified).replaceAll(
+    '#/components/schemas/',
+    '#/definitions/',
+  )
   const tool = join(project, 'test/consumers/node_modules/.bin/json2ts')
   const options = [
     '--no-additionalProperties',
@@ -138,6 +155,18 @@ async function generate(schemas: Json): Promise<string> {
   return formatted(withoutOrigins(text))
 }
 
+/** The generator copies a type that is referred to with an annotation, and makes tuples, which reject the result of `map`,
+ *  of arrays with bounds. */
+function simplified(keyword: string, value: unknown) {
+  // The name of the field says as much.
+  if (keyword === 'description' && wordsOfNames.has(String(value))) return undefined
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const { minItems, maxItems, ...rest } = value as Json
+  // The types of notifications of the platform.
+  if (rest['pattern'] === customTypePattern) return { tsType: customType }
+  return '$ref' in rest ? { $ref: rest['$ref'] } : rest
+}
+
 /** Removes the generator's comments about the origin of each interface. */
 function withoutOrigins(text: string) {
   return text
@@ -145,6 +174,7 @@ function withoutOrigins(text: string) {
     .replaceAll(/ \* (This interface was referenced by|via the `definition`) .*\n/g, '')
     .replaceAll(/( \*\n)+(?= \*\/)/g, '')
     .replaceAll(/\/\*\*\n \*\/\n/g, '')
+    .replaceAll(channelsOfOthers, `[type: ${customType}]: $1$2`)
 }
 
 async function formatted(text: string) {

@@ -19,7 +19,8 @@ await tour(service, clock)
 await leaveSomething(service)
 const copy = `${service.directory}/copy.db`
 service.sqlite.run('VACUUM INTO ?', [copy])
-const fixture = fileURLToPath(new URL(`../test/fixtures/${version}.db.gz`, import.meta.url))
+const name = process.argv[2] ?? version
+const fixture = fileURLToPath(new URL(`../test/fixtures/${name}.db.gz`, import.meta.url))
 writeFileSync(fixture, Bun.gzipSync(readFileSync(copy)))
 console.log(fixture)
 
@@ -49,7 +50,7 @@ async function leaveSomething({
       '/v1/admin/notifications',
       { audience: 'users', user_ids: [carol.id], title: 'News', body: 'For you.' },
     ],
-    [token, 'PUT', `/v1/service/follows/${root.id}/${carol.id}`],
+    [token, 'PUT', `/v1/service/follows/${carol.id}/${root.id}`],
     ['', 'POST', '/v1/auth/password/forgot', { email: carol.email }],
   ]
   for (const [token, method, path, body] of requests) {

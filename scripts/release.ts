@@ -1,15 +1,25 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { version } from '../package.json' with { type: 'json' }
 import { build } from './build.ts'
 import { packClient } from './build-client.ts'
 import { createSbom } from './sbom.ts'
 
-/** Builds dist/release: the executables of all platforms, their SBOM, the client, the changelog and the checksums. */
+/** Builds dist/release: the executables of all platforms, their SBOM, the client, the files for operators and the checksums. */
 
 const targets = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'windows-x64'] as const
+const forOperators = [
+  'CHANGELOG.md',
+  'docs/alerts.yml',
+  'docs/operations.md',
+  'examples/fail2ban-filter.conf',
+  'examples/hostline-backup.service',
+  'examples/hostline-backup.timer',
+  'examples/hostline.env',
+  'examples/hostline.service',
+]
 const project = fileURLToPath(new URL('..', import.meta.url))
 const folder = join(project, 'dist/release')
 
@@ -24,7 +34,7 @@ writeFileSync(
   `${JSON.stringify(createSbom(inputs), null, 2)}\n`,
 )
 packClient(folder)
-copyFileSync(join(project, 'CHANGELOG.md'), join(folder, 'CHANGELOG.md'))
+for (const path of forOperators) copyFileSync(join(project, path), join(folder, basename(path)))
 // The executables contain their source maps.
 for (const name of readdirSync(folder).filter((name) => name.endsWith('.map'))) {
   rmSync(join(folder, name))

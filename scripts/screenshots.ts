@@ -31,13 +31,16 @@ for (const [name, path, options] of [
   ['person', `/console/people/${cast['Ben Okafor'].id}`, wide],
   ['broadcast', '/console/announcements', wide],
   ['system', '/console/system', dark],
+  ['settings', '/console/system/settings', wide],
+  ['mails', '/console/system/mails', wide],
+  ['mails-dark', '/console/system/mails?lang=fr', { ...dark, ...phone }],
 ] as const) {
   const page = await openConsole(path, options)
   await take(page, name)
 }
 await take(await open('/', wide), 'start')
-const reference = await open('/docs/sendMessage', wide)
-await reference.getByText('at most 5,000 characters').waitFor()
+const reference = await open('/docs/chat#sendMessage', wide)
+await reference.locator('#sendMessage').getByText('at most 5,000 characters').waitFor()
 await take(reference, 'reference')
 await take(await talkInDemo(await open('/demo', wide)), 'demo')
 await service[Symbol.asyncDispose]()
@@ -60,15 +63,8 @@ async function openConsole(path: string, options: BrowserContextOptions) {
 
 async function talkInDemo(page: Page) {
   const [left, right] = [page.locator('.panel.left'), page.locator('.panel.right')]
-  for (const panel of [left, right]) {
-    await panel.getByRole('button', { name: 'Fill in for me' }).click()
-    await panel.getByRole('button', { name: 'Register' }).click()
-    await panel.getByText('Live.').waitFor()
-  }
-  await left.getByRole('button', { name: /^Write to/ }).click()
-  await write(left, 'Hello! Is the flat free in the second week of May?')
+  await page.getByRole('button', { name: 'Start with two people' }).click()
   await right.getByRole('link', { name: /Hello!/ }).click()
-  await write(right, 'It is. From the 8th, if that suits you?')
   await write(left, 'Perfect. We are two, and a very small dog.')
   await right.getByText('a very small dog').waitFor()
   await right.getByLabel('Message', { exact: true }).pressSequentially('Small dogs are')

@@ -214,6 +214,12 @@ async function setUp(call: ReturnType<People['as']>) {
     await call('POST', '/v1/admin/support/canned-replies', { title, body })
   }
   await call('POST', '/v1/auth/confirm', { password: 'correct horse' })
+  await call('PATCH', '/v1/admin/settings', {
+    platform_name: 'Lessons',
+    app_url: 'https://lessons.example/',
+    support_email: 'help@lessons.example',
+    accent: '#8a3b12',
+  })
   await call('POST', '/v1/admin/service-keys', { name: 'Calls', scopes: ['calls'] })
   await call('POST', '/v1/admin/service-keys', {
     name: 'Payments',

@@ -13,6 +13,7 @@ import { createRouteFinder } from './http/route-table.ts'
 import type { Metrics } from './metrics.ts'
 import type { Channel } from './realtime/channel.ts'
 import { socketQuery, socketRoute } from './realtime/socket.ts'
+import type { MailPreferences } from './web/account/mail-preferences.ts'
 import { descriptionRoute, webRoutes } from './web/routes.ts'
 
 type AppOptions = {
@@ -20,34 +21,42 @@ type AppOptions = {
   channel: Channel
   pipeline: Omit<PipelineOptions, 'findRoute' | 'peerOf' | 'openAnswers'>
   metrics: Metrics
-  /** Called for every request once its response is sent. */
   onAnswered: (answered: Answered) => void
   /** Whether requests can be served: the database is writable and the process is not shutting down. */
   isReady: () => Promise<boolean>
   version: string
+  mailPreferences: MailPreferences
 }
 
 /** Seconds without traffic until a connection is closed, also while a client does not read its response. */
 const idleTimeout = 30
 
-/** The application: the pipeline, then the modules' routes. */
-export function createApp({ config, log }: Core, options: AppOptions) {
+export function createApp({ config, log, settings }: Core, options: AppOptions) {
   const { modules, channel, version } = options
   const { publicUrl, tls } = config
+  const api = once(() =>
+    describeApi(routes, {
+      version,
+      publicUrl,
+      limits: config.limits,
+      webhooks: Object.assign({}, ...modules.map((module) => module.webhooks)),
+    }),
+  )
+  const socket = once(() => describeChannel(channelDoc(channel), version, publicUrl))
+  const describe = async () => ({ api: await api(), channel: socket() })
   const routes: AnyElysia = new Elysia({ name: 'routes', normalize: false })
-    .use(webRoutes({ ...options, demo: config.demo, metricsToken: config.metricsToken }))
-    .use(socketRoute(channel, config))
     .use(
-      descriptionRoute(openApi, () =>
-        describeApi(routes, {
-          version,
-          publicUrl,
-          limits: config.limits,
-          webhooks: Object.assign({}, ...modules.map((module) => module.webhooks)),
-        }),
-      ),
+      webRoutes({
+        ...options,
+        settings,
+        describe,
+        demo: config.demo,
+        metricsToken: config.metricsToken,
+      }),
     )
-    .use(descriptionRoute(asyncApi, () => describeChannel(channelDoc(channel), version, publicUrl)))
+    .use(socketRoute(channel, config))
+    .use(descriptionRoute(openApi, api))
+    .use(descriptionRoute(asyncApi, socket))
   for (const module of modules) routes.use(module.routes)
 
   const app = new Elysia({
@@ -81,6 +90,14 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     .use(routes)
   findRoute = createRouteFinder(app)
   return app
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
 }
 
 const openApi = {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import type { Bucket } from './files/s3.ts'
 import { isLoopback, type Network, parseNetwork } from './http/client-ip.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { normalizeEmail } from './lib/text.ts'
+import type { Bucket } from './outside/bucket.ts'
 import { parseServiceAccount, type ServiceAccount } from './outside/push/service-account.ts'
 
 /** Parsers for environment variables. Each throws a reason that completes "NAME must …", without the value, which may be a
@@ -36,7 +36,6 @@ export function oneOf<const T extends string>(choices: readonly T[]) {
 
 export const trueOrFalse = (text: string): boolean => oneOf(['true', 'false'])(text) === 'true'
 
-/** Parses a comma-separated list. */
 export function list<T>(parse: (text: string) => T) {
   return (text: string): readonly T[] => {
     const parts = text.split(',').map((part) => part.trim())
@@ -130,14 +129,14 @@ export function rateLimit(text: string): RateLimit {
   if (text === 'off') return 'off'
   const [, count, length, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,3})([smh])$/.exec(text) ?? []
   const milliseconds = unitMilliseconds[unit]
-  if (milliseconds === undefined) throw new Error('be N/window such as 100/1m, or off')
+  if (milliseconds === undefined)
+    throw new Error('be N/window such as 100/1m, with N above 0, or off')
   return { count: Number(count), windowMilliseconds: Number(length) * milliseconds }
 }
 
 const bucketForm =
   's3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX][?region=…&tls=off], with %2F for / and %2B for + in key and secret'
 
-/** Parses a URL of a bucket with its credentials. */
 export function bucket(text: string): Bucket {
   const url = URL.parse(text)
   const [, name, prefix = ''] = /^\/([^/]+)(?:\/(.*?))?\/?$/.exec(url?.pathname ?? '') ?? []

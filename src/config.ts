@@ -22,6 +22,7 @@ import {
 import { requestLogModes } from './http/request-log.ts'
 import { StartError } from './lib/errors.ts'
 import { logLevels } from './lib/log.ts'
+import type { Bucket } from './outside/bucket.ts'
 import { publicPushServices } from './outside/push/subscription.ts'
 
 const megabyte = 1_000_000
@@ -76,8 +77,8 @@ export const entries = {
   ),
   MAIL_FROM: optional(
     sender,
-    'Sender of mails, such as `Example <noreply@example.com>`.',
-    'hostline@ the host of `PUBLIC_URL`',
+    'Sender of mails, such as `noreply@example.com`; its name is the setting `platform_name`.',
+    'noreply@ the host of `PUBLIC_URL`',
   ),
   TRUSTED_PROXIES: entry(
     '',
@@ -102,7 +103,11 @@ export const entries = {
     optional(nonEmpty, 'Bearer token of `/metrics`; without it, only this machine may read them.'),
   ),
   RATE_LIMIT_LOGIN: entry('5/15m', rateLimit, 'Logins per address: `N/window` (s, m, h) or `off`.'),
-  RATE_LIMIT_REGISTER: entry('3/1h', rateLimit, 'Registrations per address.'),
+  RATE_LIMIT_REGISTER: entry(
+    '3/1h',
+    rateLimit,
+    'Registrations per address; `REGISTRATION=off` closes registration.',
+  ),
   RATE_LIMIT_USER: entry('100/1m', rateLimit, 'Requests per user.'),
   RATE_LIMIT_ANONYMOUS: entry('30/1m', rateLimit, 'Requests without a valid token per address.'),
   RATE_LIMIT_SERVICE: entry('6000/1m', rateLimit, 'Requests per service key.'),
@@ -154,14 +159,17 @@ export const entries = {
     optional(
       bucket,
       'Bucket of an S3-compatible store for files: `s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX][?region=…&tls=off]`.',
-      '`files` in `DATA_DIR`',
+      '`files/` in the bucket of `REPLICA_S3_URL`, else in `DATA_DIR`',
+    ),
+  ),
+  BACKUP_S3_URL: secret(
+    optional(
+      bucket,
+      'Bucket that gets a copy of each dated backup (`hostline backup DIR`), in the form of `FILES_S3_URL`.',
     ),
   ),
   REPLICA_S3_URL: secret(
-    optional(
-      bucket,
-      'Bucket to which the database and uploaded files on the disk are replicated, in the form of `FILES_S3_URL`.',
-    ),
+    optional(bucket, 'Bucket to which the database is replicated, in the form of `FILES_S3_URL`.'),
   ),
   REPLICA_ACK: entry(
     'disk',
@@ -176,17 +184,22 @@ export const entries = {
   REPLICA_PAIR: entry(
     'false',
     trueOrFalse,
-    'Whether a standby may take over; writes are then refused when the bucket is unavailable for most of a lease.',
+    'Whether a new log lets a standby take over; `replica init --pair` changes it.',
   ),
   REPLICA_LEASE: entry(
     '10',
     wholeNumber(1, 300),
-    'Seconds without an entry of the leader until a standby takes over; the value of the leader counts.',
+    'Seconds without an entry of the leader until a standby takes over, in a new log; `replica init --lease` changes it.',
   ),
   REPLICA_KEEP: entry(
     '7',
     wholeNumber(1, 3_650),
     'Days for which any moment can be restored from the bucket.',
+  ),
+  REPLICA_DRILL: entry(
+    'on',
+    oneOf(['on', 'off']),
+    'Whether the leader restores the bucket each week for a try, into a temporary directory in `DATA_DIR`.',
   ),
   WEBHOOK_PRIVATE: entry(
     'false',
@@ -209,7 +222,7 @@ export const entries = {
   ),
   DEMO: optional(
     trueOrFalse,
-    'Whether the demo is served at `/demo`.',
+    'Whether the demo is served at `/demo`, and may invent 60 pairs of people an hour, each for a day.',
     '`true` unless `PUBLIC_URL` is https',
   ),
   ADMIN_TOTP: entry(
@@ -222,6 +235,11 @@ export const entries = {
     'errors',
     oneOf(requestLogModes),
     'Which requests are logged: `errors` (refused or failed), `all`, `off`.',
+  ),
+  LOG_ADDRESSES: entry(
+    'on',
+    oneOf(['on', 'off']),
+    'Whether a logged request shows the address of its client: `on` or `off`.',
   ),
   LOG_LEVEL: entry(
     'info',
@@ -299,7 +317,7 @@ function configOf(values: Values, isTerminal: boolean) {
     issuer: hostname,
     dataDir: values.DATA_DIR,
     smtpUrl: SMTP_URL && (values.SMTP_INSECURE ? SMTP_URL : requiringTls(SMTP_URL)),
-    mailFrom: values.MAIL_FROM ?? `Hostline <hostline@${hostname}>`,
+    mailFrom: values.MAIL_FROM ?? `noreply@${hostname}`,
     trustedProxies: values.TRUSTED_PROXIES,
     corsOrigins: values.CORS_ORIGINS,
     metricsToken: values.METRICS_TOKEN,
@@ -327,8 +345,9 @@ function configOf(values: Values, isTerminal: boolean) {
       maxBytes: values.FILES_MAX_MB * megabyte,
       quotaBytes: values.FILES_QUOTA_MB * megabyte,
       /** Undefined for the data directory. */
-      bucket: values.FILES_S3_URL,
+      bucket: values.FILES_S3_URL ?? filesWithin(values.REPLICA_S3_URL),
     }),
+    backupBucket: values.BACKUP_S3_URL,
     /** Undefined without a bucket to replicate to. */
     replica: values.REPLICA_S3_URL && {
       bucket: values.REPLICA_S3_URL,
@@ -337,12 +356,18 @@ function configOf(values: Values, isTerminal: boolean) {
       putsPerSecond: values.REPLICA_PUTS,
       leaseMilliseconds: values.REPLICA_LEASE * 1_000,
       keepMilliseconds: values.REPLICA_KEEP * 86_400_000,
+      hasDrill: values.REPLICA_DRILL === 'on',
     },
     demo: values.DEMO ?? !publicUrl.startsWith('https:'),
     adminTotp: values.ADMIN_TOTP,
     auditDays: values.AUDIT_DAYS,
-    logRequests: values.LOG_REQUESTS,
+    requestLog: { mode: values.LOG_REQUESTS, hasAddresses: values.LOG_ADDRESSES === 'on' },
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
   })
+}
+
+/** The files of people are kept beside the log. */
+function filesWithin(bucket: Bucket | undefined): Bucket | undefined {
+  return bucket && { ...bucket, prefix: `${bucket.prefix}/files`.replace(/^\//, '') }
 }

@@ -3,7 +3,9 @@ import type { AnyElysia } from 'elysia'
 import type { Config } from './config.ts'
 import type { AuditTrail } from './db/audit-trail.ts'
 import type { Orm } from './db/open.ts'
+import type { Settings } from './db/settings-store.ts'
 import type { AfterCommit, Write } from './db/writer.ts'
+import type { DeliveryStore } from './jobs/delivery-store.ts'
 import type { Outbox } from './jobs/outbox.ts'
 import type { RetentionRule } from './jobs/retention.ts'
 import type { JobHandlers } from './jobs/runner.ts'
@@ -17,6 +19,7 @@ import type { Hub } from './realtime/hub.ts'
 
 export type Core = Readonly<{
   config: Config
+  settings: Settings
   orm: Orm
   write: Write
   afterCommit: AfterCommit
@@ -25,6 +28,7 @@ export type Core = Readonly<{
   log: Log
   hub: Hub
   outbox: Outbox
+  deliveries: DeliveryStore
   audit: AuditTrail
   events: Events
 }>
@@ -34,12 +38,17 @@ export type Core = Readonly<{
  *  @returns the id of the last row; undefined when there was none */
 export type Erase = (userId: string, limit: number, after?: string) => string | undefined
 
+/** Like `Erase`, for what a purged user has written; also counts it. */
+export type Purge = (
+  userId: string,
+  limit: number,
+  after?: string,
+) => { last: string; count: number } | undefined
+
 /** The interface of a module, used by `app.ts`, the socket channel, the job runner and account export and removal. */
 export type Module = {
   routes: AnyElysia
-  /** Frames from clients over the channel, by type. */
   frames?: ClientFrames
-  /** Frames from the server over the channel, by type. */
   serverFrames?: ServerFrames
   jobs?: Partial<JobHandlers>
   retention?: readonly RetentionRule[]
@@ -53,5 +62,7 @@ export type Module = {
   /** Removes a user from this module's data, inside the write that deletes the account. */
   forget?: (userId: string) => void
   erase?: Erase
+  /** By the name in the audit log. */
+  purge?: Record<string, Purge>
   stop?: () => void
 }

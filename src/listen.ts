@@ -121,7 +121,8 @@ function fingerprintOf({ cert, key }: TlsFiles): string {
 function advice({ message, code }: Error & { code?: string }, host: string): string {
   if (!isOfThisMachine(host)) return 'set HOST to an address of this machine, or to 0.0.0.0 for all'
   if (code === 'EADDRINUSE') return 'the port is in use: stop the other program, or set PORT'
-  if (code === 'EACCES') return 'this user may not use the port: set PORT above 1023'
+  if (code === 'EACCES')
+    return 'this user may not use the port: set PORT above 1023 (or see docs/operations.md, TLS)'
   return message
 }
 

@@ -4,19 +4,23 @@ import Counter from 'prom-client/lib/counter.js'
 import Gauge from 'prom-client/lib/gauge.js'
 import Histogram from 'prom-client/lib/histogram.js'
 import Registry from 'prom-client/lib/registry.js'
+import type { Config } from './config.ts'
+import { readCertificate, type TlsFiles } from './http/certificate.ts'
 import type { Answered } from './http/observe-requests.ts'
 import type { OutboxStats } from './jobs/outbox.ts'
 import type { JobOutcome } from './jobs/runner.ts'
 import type { Clock } from './lib/clock.ts'
+import { freeBytesAt } from './lib/free-space.ts'
 import { closeCodes } from './realtime/hub.ts'
 import type { ReplicaStats } from './replication/replication.ts'
 
 type Sources = {
   outbox: () => OutboxStats
   hub: () => { sockets: number; users: number; dropped: number }
-  storage: () => { databaseBytes: number; walBytes: number; freeBytes: number }
+  storage: () => { databaseBytes: number; walBytes: number }
   /** The time of the last backup in ms since the epoch. */
   lastBackupAt: () => number | undefined
+  webhookEventsDropped: () => number
 }
 
 /** Collecting takes 3 ms of the event loop and has no rate limit, so scrapes within this time share a result. */
@@ -46,14 +50,12 @@ export function createMetrics(
     channel: countChannel(registry),
     commits: countCommits(registry),
     jobs: countJobs(registry),
-    read({ outbox, hub, storage, lastBackupAt }: Sources) {
-      addTotal(
-        registry,
-        'hostline_frames_dropped_total',
-        'Frames not delivered to slow readers.',
-        () => hub().dropped,
-      )
-      addGauges(registry, {
+    read({ outbox, hub, storage, lastBackupAt, webhookEventsDropped }: Sources) {
+      addReadings(registry, {
+        hostline_frames_dropped_total: [
+          'Frames not delivered to slow readers.',
+          () => hub().dropped,
+        ],
         hostline_sockets: ['Open sockets.', () => hub().sockets],
         hostline_socket_users: ['Users with an open socket.', () => hub().users],
         hostline_database_bytes: ['Size of the database file.', () => storage().databaseBytes],
@@ -61,7 +63,6 @@ export function createMetrics(
           'Size of the write-ahead log, which is reused.',
           () => storage().walBytes,
         ],
-        hostline_disk_free_bytes: ['Free space on the disk.', () => storage().freeBytes],
         hostline_last_backup_timestamp_seconds: [
           'Time of the last backup since the epoch; 0 means never.',
           () => (lastBackupAt() ?? 0) / 1_000,
@@ -75,6 +76,22 @@ export function createMetrics(
           'Time since the longest due job became due.',
           () => outbox().oldestAge / 1_000,
         ],
+        hostline_webhook_events_dropped_total: [
+          'Events dropped because too many waited for their endpoint.',
+          webhookEventsDropped,
+        ],
+      })
+    },
+    /** Also of a standby. */
+    readMachine({ dataDir, tls }: Pick<Config, 'dataDir' | 'tls'>) {
+      addReadings(registry, {
+        hostline_disk_free_bytes: ['Free space on the disk.', () => freeBytesAt(dataDir)],
+        ...(tls && {
+          hostline_certificate_expiry_timestamp_seconds: [
+            'End of the certificate in TLS_CERT since the epoch; 0 when it cannot be read.',
+            () => endOf(tls) / 1_000,
+          ] as const,
+        }),
       })
     },
     readReplica: (stats: () => ReplicaStats) => readReplica(registry, stats),
@@ -82,10 +99,21 @@ export function createMetrics(
   }
 }
 
+function endOf(tls: TlsFiles): number {
+  try {
+    return readCertificate(tls).endsAt
+  } catch {
+    return 0
+  }
+}
+
 function readReplica(registry: Registry, stats: () => ReplicaStats) {
   const leads = (role: ReplicaStats['role']) => (role === 'leader' ? 1 : 0)
-  addGauges(registry, {
-    hostline_replica_leader: ['1 on the leader, else 0.', () => leads(stats().role)],
+  addReadings(registry, {
+    hostline_replica_leader: [
+      '1 on the leader as long as no other node may lead, else 0.',
+      () => leads(stats().role),
+    ],
     hostline_replica_position: [
       'Position of the newest stored log entry; on a standby, of the newest applied one.',
       () => stats().place?.position ?? 0,
@@ -98,29 +126,26 @@ function readReplica(registry: Registry, stats: () => ReplicaStats) {
       'Time of the newest stored entry since the epoch; 0 means never.',
       () => (stats().storedAt ?? 0) / 1_000,
     ],
+    hostline_replica_restorable: [
+      '0 while the bucket has no snapshot from which the log continues, else 1.',
+      () => (stats().isRestorable ? 1 : 0),
+    ],
+    hostline_replica_last_drill_timestamp_seconds: [
+      'Time since the epoch at which the bucket was last restored for a try; 0 means never.',
+      () => (stats().drilledAt ?? 0) / 1_000,
+    ],
+    hostline_replica_drill_failed: [
+      '1 when the last try to restore the bucket failed, else 0.',
+      () => (stats().drillFailure === undefined ? 0 : 1),
+    ],
     hostline_replica_last_snapshot_timestamp_seconds: [
       'Time of the newest snapshot since the epoch; 0 means never.',
       () => (stats().snapshotAt ?? 0) / 1_000,
     ],
+    hostline_replica_objects_total: ['Objects appended to the log.', () => stats().objects],
+    hostline_replica_bytes_total: ['Bytes appended to the log.', () => stats().bytes],
+    hostline_replica_failures_total: ['Failed requests to the bucket.', () => stats().failures],
   })
-  addTotal(
-    registry,
-    'hostline_replica_objects_total',
-    'Objects appended to the log.',
-    () => stats().objects,
-  )
-  addTotal(
-    registry,
-    'hostline_replica_bytes_total',
-    'Bytes appended to the log.',
-    () => stats().bytes,
-  )
-  addTotal(
-    registry,
-    'hostline_replica_failures_total',
-    'Failed requests to the bucket.',
-    () => stats().failures,
-  )
 }
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -160,7 +185,7 @@ function countChannel(registry: Registry) {
     },
   })
   let sent = 0
-  addTotal(registry, 'hostline_frames_sent_total', 'Frames handed to sockets.', () => sent)
+  addReadings(registry, { hostline_frames_sent_total: ['Frames handed to sockets.', () => sent] })
   const closed = new Counter({
     name: 'hostline_sockets_closed_total',
     help: 'Closed sockets by close code.',
@@ -268,11 +293,14 @@ function readProcess(registry: Registry, version: string) {
     labelNames: ['version'],
     registers: [registry],
   }).set({ version }, 1)
-  addTotal(registry, 'process_cpu_seconds_total', 'User and system CPU time.', () => {
-    const { user, system } = process.cpuUsage()
-    return (user + system) / 1_000_000
-  })
-  addGauges(registry, {
+  addReadings(registry, {
+    process_cpu_seconds_total: [
+      'User and system CPU time.',
+      () => {
+        const { user, system } = process.cpuUsage()
+        return (user + system) / 1_000_000
+      },
+    ],
     process_start_time_seconds: [
       'Start time of the process since the epoch.',
       () => performance.timeOrigin / 1_000,
@@ -283,7 +311,7 @@ function readProcess(registry: Registry, version: string) {
   // The limit does not change while the process runs.
   const limits = readFileSync('/proc/self/limits', 'utf8')
   const maxFiles = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
-  addGauges(registry, {
+  addReadings(registry, {
     process_open_fds: ['Open files, including sockets.', countOpenFiles],
     process_max_fds: ['Maximum number of open files.', () => maxFiles],
   })
@@ -295,31 +323,21 @@ function countOpenFiles() {
   return statSync(files).size || readdirSync(files).length
 }
 
-/** Registers gauges by name, each with its help text and reader. */
-function addGauges(
+/** Registers metrics that are read at each scrape, by name with help text and reader. A name in `_total` is a counter. */
+function addReadings(
   registry: Registry,
-  gauges: Record<string, readonly [help: string, read: () => number]>,
+  readings: Record<string, readonly [help: string, read: () => number]>,
 ) {
-  for (const [name, [help, read]] of Object.entries(gauges)) {
-    new Gauge({
+  for (const [name, [help, read]] of Object.entries(readings)) {
+    const Kind: typeof Counter | typeof Gauge = name.endsWith('_total') ? Counter : Gauge
+    new Kind({
       name,
       help,
       registers: [registry],
       collect() {
-        this.set(read())
+        this.reset()
+        this.inc(read())
       },
     })
   }
-}
-
-function addTotal(registry: Registry, name: string, help: string, read: () => number) {
-  new Counter({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      this.reset()
-      this.inc(read())
-    },
-  })
 }

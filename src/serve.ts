@@ -1,19 +1,23 @@
 import { join } from 'node:path'
-import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
-import { listenForCommands } from './command-socket.ts'
 import type { Config } from './config.ts'
 import type { Core, Module } from './core.ts'
 import { createAuditTrail } from './db/audit-trail.ts'
 import { migrate, mustBeCurrent } from './db/migrations.ts'
 import { type Connection, findNewestId, openForServer } from './db/open.ts'
+import { createSettings } from './db/settings-store.ts'
 import { openStorage } from './db/storage.ts'
 import { createTextQuota } from './db/text-quota.ts'
 import { createDiskStorage } from './files/disk.ts'
-import { createS3Storage } from './files/s3.ts'
+import { createS3Storage, startMovingFiles } from './files/s3.ts'
 import { type FileStorage, filesDirectory } from './files/storage.ts'
+import { listenForCommands } from './http/command-socket.ts'
+import { createCors } from './http/cors.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { createRequestLog } from './http/request-log.ts'
+import { serveStandby } from './http/standby-server.ts'
+import { createDeliveryStore } from './jobs/delivery-store.ts'
+import { createForgetting } from './jobs/forgetting.ts'
 import { createOutbox } from './jobs/outbox.ts'
 import { startRetention } from './jobs/retention.ts'
 import { type JobHandlers, startRunner } from './jobs/runner.ts'
@@ -28,11 +32,13 @@ import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/sign-in/passwords.ts'
 import { createChat } from './modules/chat/chat.ts'
 import { createUnread } from './modules/chat/unread.ts'
+import { createDemo } from './modules/demo/demo.ts'
 import { createFiles } from './modules/files/files.ts'
 import { createBlocks } from './modules/moderation/blocks.ts'
 import { createModeration } from './modules/moderation/moderation.ts'
 import { createNotifications } from './modules/notifications/notifications.ts'
 import { createOperator } from './modules/operator/operator.ts'
+import { noteRefusedOrigin } from './modules/operator/refused-origins.ts'
 import { createRequestHistory } from './modules/operator/request-history.ts'
 import type { Vitals } from './modules/operator/system.ts'
 import { createPlatform } from './modules/platform/platform.ts'
@@ -40,22 +46,23 @@ import { createSupport } from './modules/support/support.ts'
 import { type ResolveHost, resolveHost } from './modules/webhooks/post.ts'
 import { createWebhooks } from './modules/webhooks/webhooks.ts'
 import { createDeliveryState, type DeliveryState } from './outside/delivery-state.ts'
+import { createPlatformMailer } from './outside/mail/face.ts'
 import { createLogMailer, type Mailer, observeMails } from './outside/mail/mailer.ts'
+import { createPreferenceLinks, type PreferenceLinks } from './outside/mail/preference-links.ts'
 import { createSmtpMailer } from './outside/mail/smtp.ts'
 import { createFcmDriver } from './outside/push/fcm.ts'
 import { createPusher, observePushes } from './outside/push/pusher.ts'
 import { isAllowedEndpoint } from './outside/push/subscription.ts'
 import { loadVapidKeys } from './outside/push/vapid-key-store.ts'
 import { createWebPushDriver } from './outside/push/web-push.ts'
-import { createChannel } from './realtime/channel.ts'
+import { type Channel, createChannel } from './realtime/channel.ts'
 import { createHub } from './realtime/hub.ts'
 import { joinReplication, type Replica } from './replication/replication.ts'
-import { serveStandby } from './replication/standby-server.ts'
-
-export const { version } = packageJson
+import { build, version } from './version.ts'
 
 // Resolved here, because in the executable this module is at the root of the embedded files.
 const checkpointWorker = new URL('./db/checkpoint-worker.ts', import.meta.url)
+const imageWorker = new URL('./modules/files/image-worker.ts', import.meta.url)
 
 export type Substitutes = {
   clock?: Clock
@@ -65,14 +72,15 @@ export type Substitutes = {
   /** Time for which scrapes of the metrics share one result. */
   metricsSharedMilliseconds?: number
   fileStorage?: FileStorage
-  /** Replaces the free space of the disk. */
   freeBytes?: () => number
   passwordCost?: Argon2Cost
   /** Replaces the daily quota, which tests with many tickets would exceed. */
   ticketsPerDay?: number
   /** Replaces the rule that endpoints must use https and belong to a push service. */
   isAllowedPushEndpoint?: (endpoint: string) => boolean
-  /** Replaces DNS for webhooks. */
+  onStandby?: () => void
+  /** Restores the bucket for a try. */
+  verifyReplica?: () => Promise<void>
   resolveHost?: ResolveHost
 }
 
@@ -93,12 +101,14 @@ export async function openService(
 ) {
   const { clock = systemClock } = substitutes
   const connection = openForServer(config.dataDir, {
-    unlock: replica?.unlock,
+    // The replica unlocks the directory after its last change.
+    unlock: replica && (() => {}),
     prepare: isForCommand ? mustBeCurrent : migrate,
+    log,
   })
   const { orm } = connection
   const newId = createIds(clock, findNewestId(orm))
-  const metrics = createMetrics(version, clock, substitutes.metricsSharedMilliseconds)
+  const metrics = createMetrics(build, clock, substitutes.metricsSharedMilliseconds)
   const storage = openStorage(connection, {
     worker: checkpointWorker,
     log,
@@ -110,8 +120,10 @@ export async function openService(
   replica?.begin()
   const { afterCommit } = storage
   const write = replica ? replica.guard(storage.write) : storage.write
+  const audit = createAuditTrail(orm, newId, clock)
   const core: Core = {
     config,
+    settings: createSettings({ config, orm, audit, log, afterCommit }),
     orm,
     write,
     afterCommit,
@@ -120,44 +132,57 @@ export async function openService(
     log,
     hub: createHub(),
     outbox: createOutbox({ orm, newId, clock, afterCommit }),
-    audit: createAuditTrail(orm, newId, clock),
+    deliveries: createDeliveryStore(orm, clock),
+    audit,
     events: createEvents(),
   }
   const history = createRequestHistory(clock)
   const delivery = { mail: createDeliveryState(clock), push: createDeliveryState(clock) }
-  const mailer = observeMails(createMailer(config, log), {
+  const links = createPreferenceLinks(orm, config.publicUrl)
+  const sender = createPlatformMailer(createMailer(config, log), { settings: core.settings, links })
+  const mailer = observeMails(sender, {
     log,
     state: delivery.mail,
     onRefused: (address) => accounts.noteBounce(address),
   })
-  const fileStorage = substitutes.fileStorage ?? createFileStorage(connection, config, replica)
-  const { accounts, platform, chat, modules } = await createModules(core, {
-    mailer,
-    pushes: delivery.push,
-    substitutes,
-    fileStorage,
-    vitals: {
-      version,
-      startedAt: clock.now(),
-      storage: storage.stats,
-      history,
-      ...delivery,
-      replica: replica?.stats,
-    },
-  })
+  const { fileStorage, startMoving } = createFileStorage(connection, config, log)
+  const { accounts, platform, chat, unread, notifications, forgetting, webhooks, modules } =
+    await createModules(core, {
+      mailer,
+      links,
+      pushes: delivery.push,
+      substitutes,
+      fileStorage: substitutes.fileStorage ?? fileStorage,
+      replica,
+      vitals: {
+        version: build,
+        startedAt: clock.now(),
+        storage: storage.stats,
+        history,
+        ...delivery,
+        replica: replica?.stats,
+      },
+    })
   metrics.read({
     outbox: core.outbox.stats,
     hub: core.hub.stats,
     storage: storage.stats,
     lastBackupAt: () => core.audit.findLatest('backup_made')?.at,
+    webhookEventsDropped: () => webhooks.stats().dropped,
   })
   if (replica) metrics.readReplica(replica.stats)
+  metrics.readMachine(config)
 
   const channel = createChannel(core, {
     frames: Object.assign({}, ...modules.map(({ frames }) => frames)),
     serverFrames: Object.assign({}, ...modules.map(({ serverFrames }) => serverFrames)),
     replay: chat.replay,
+    unread: (userId) => ({
+      messages: unread.count(userId),
+      notifications: notifications.unreadCount(userId),
+    }),
     authenticate: accounts.authenticate,
+    onActive: notifications.noteVisit,
     counts: {
       ...metrics.channel,
       received(type) {
@@ -177,14 +202,19 @@ export async function openService(
       core,
       modules.flatMap(({ retention = [] }) => retention),
     )
+    const stopMoving = startMoving()
+    const stopForgetting = forgetting.start()
     return () => {
+      stopForgetting()
+      stopMoving()
       stopRetention()
       return runner.stop()
     }
   }
   const stopWork = isForCommand ? async () => {} : startWork()
+  const stopWatching = replica ? watchLead(replica, channel, log) : () => {}
 
-  const requestLog = createRequestLog(log, config.logRequests, clock)
+  const requestLog = createRequestLog(log, clock, config.requestLog)
   const app = createApp(core, {
     onAnswered(answered) {
       metrics.countRequest(answered)
@@ -195,17 +225,29 @@ export async function openService(
     channel,
     metrics,
     version,
+    mailPreferences: notifications.mailPreferences,
     isReady: async () =>
       !channel.isDraining() && replica?.isWritable() !== false && (await storage.isWritable()),
     pipeline: {
       newId,
+      isCutOff: () => replica?.isCutOff() === true,
       limiter: createRateLimiter(clock.now),
       limits: config.limits,
       trustedProxies: config.trustedProxies,
-      corsOrigins: config.corsOrigins,
+      now: clock.now,
+      cors: createCors({
+        origins: config.corsOrigins,
+        publicUrl: config.publicUrl,
+        now: clock.now,
+        onRefused: (origin) => noteRefusedOrigin(core, origin),
+      }),
       isHttps: config.publicUrl.startsWith('https:'),
       verifyToken: accounts.verifyToken,
-      findPrincipal: accounts.findPrincipal,
+      findPrincipal(claims) {
+        const principal = accounts.findPrincipal(claims)
+        if (principal) notifications.noteVisit(principal.userId)
+        return principal
+      },
       isConfirmed: accounts.isConfirmed,
       findServiceKey: platform.findServiceKey,
     },
@@ -222,21 +264,24 @@ export async function openService(
       await channel.drain()
       for (const module of modules) module.stop?.()
       await stopWork()
+      stopWatching()
       mailer.close()
       metrics.stop()
       requestLog.stop()
       await replica?.drain()
       await storage.close()
-      replica?.close()
+      await replica?.close()
     },
   }
 }
 
 type Outside = {
   mailer: Mailer
+  links: PreferenceLinks
   pushes: DeliveryState
   vitals: Omit<Vitals, 'webhooks'>
   fileStorage: FileStorage
+  replica: Replica | undefined
   substitutes: Substitutes
 }
 
@@ -248,32 +293,78 @@ const capturing = (replica: Replica, counts: Metrics['commits']): Metrics['commi
   },
 })
 
+function drillOf(settings: Config['replica'], replica?: Replica, verify?: () => Promise<void>) {
+  if (!replica || !verify || !settings?.hasDrill) return undefined
+  return { lastAt: replica.lastDrillAt, note: replica.noteDrill, verify }
+}
+
+const leadPollMilliseconds = 250
+
+/** Disconnects the sockets of a leader that is cut off, so that their clients find the next one. */
+function watchLead({ isCutOff }: Replica, channel: Channel, log: Log): () => void {
+  let wasCutOff = false
+  const timer = setInterval(() => {
+    const isNow = isCutOff()
+    if (isNow && !wasCutOff) {
+      log.error('the bucket has taken nothing for a lease: all requests get 503 until it does')
+      channel.disconnect()
+    }
+    if (!isNow && wasCutOff) log.info('this node still leads, and answers again')
+    wasCutOff = isNow
+  }, leadPollMilliseconds)
+  return () => clearInterval(timer)
+}
+
 /** Creates the modules with their dependencies: blocks ← notifications ← platform ← chat ← moderation; accounts come last,
  *  because they export and remove what the others know about a user. */
 async function createModules(core: Core, outside: Outside) {
-  const { mailer, pushes, vitals, fileStorage, substitutes } = outside
+  const { mailer, links, pushes, vitals, fileStorage, replica, substitutes } = outside
   const { dataDir, minFreeBytes } = core.config
   const { ticketsPerDay, freeBytes = () => freeBytesAt(dataDir) } = substitutes
   const resolveUser = (reference: string) => accounts.resolveUser(reference)
   const dropPicture = (userId: string) => accounts.dropPicture(userId)
   const isDiskShort = createDiskWatch(core.clock, minFreeBytes, freeBytes)
   const takeText = createTextQuota(core)
-  const files = createFiles(core, { storage: fileStorage, isDiskShort, dropPicture })
-  const { attach } = files.uses
-  const blocks = createBlocks(core)
+  const files = createFiles(core, { storage: fileStorage, imageWorker, isDiskShort, dropPicture })
+  const { attach, detach, pictureOf } = files.uses
+  const onRightChanged = (userId: string, otherId: string) => chat.publishPair(userId, otherId)
+  const blocks = createBlocks(core, onRightChanged)
   const { mayTalk } = blocks
   const unread = createUnread(core, mayTalk)
   const notifications = createNotifications(core, {
     mailer,
+    links,
     resolveUser,
     mayTalk,
     unreadMessages: unread,
     ...pushOf(core, pushes, substitutes),
   })
-  const { notify, pushMessage } = notifications
-  const platform = createPlatform(core, { notify, resolveUser, blocks })
-  const support = createSupport(core, { mailer, notify, attach, takeText, ticketsPerDay })
-  const chat = createChat(core, { pushMessage, ...platform, mayTalk, unread, takeText })
+  const { notify, pushMessage, wantsMail } = notifications
+  const platform = createPlatform(core, {
+    notify,
+    resolveUser,
+    blocks,
+    onCallChanged: onRightChanged,
+  })
+  const support = createSupport(core, {
+    mailer,
+    wantsMail: (userId) => wantsMail(userId, 'support_reply'),
+    notify,
+    attach,
+    detach,
+    takeText,
+    ticketsPerDay,
+  })
+  const chat = createChat(core, {
+    pushMessage,
+    ...platform,
+    mayTalk,
+    unread,
+    takeText,
+    resolveUser,
+    detach,
+    pictureOf,
+  })
   const moderation = createModeration(core, {
     blocks,
     files: files.uses,
@@ -286,6 +377,7 @@ async function createModules(core: Core, outside: Outside) {
   const accounts = await createAccounts(core, {
     mailer,
     others,
+    onReachChanged: chat.publishReach,
     passwordCost: substitutes.passwordCost,
   })
   const webhooks = createWebhooks(core, {
@@ -294,24 +386,31 @@ async function createModules(core: Core, outside: Outside) {
     notify,
     others: [accounts, ...others],
   })
+  const forgetting = createForgetting(core, { messages: chat.aging, tickets: support.aging })
   const operator = createOperator(core, {
     ...accounts,
+    useLogo: files.uses.setLogo,
+    surveyRetention: forgetting.survey,
     vitals: { ...vitals, webhooks: webhooks.stats },
+    replica,
+    drill: drillOf(core.config.replica, replica, substitutes.verifyReplica),
+    mailer,
   })
-  const modules: readonly Module[] = [accounts, ...others, webhooks, operator]
-  return { accounts, platform, chat, modules }
+  const { openAnswered } = support
+  const demo = core.config.demo ? [createDemo(core, { ...accounts, openAnswered })] : []
+  const modules: readonly Module[] = [accounts, ...others, webhooks, operator, ...demo]
+  return { accounts, platform, chat, unread, notifications, forgetting, webhooks, modules }
 }
 
-/** Stores files in the bucket for files, else in the data directory, with copies in the replica's bucket. */
-function createFileStorage(
-  { sqlite }: Connection,
-  { dataDir, files: { bucket } }: Config,
-  replica?: Replica,
-): FileStorage {
+function createFileStorage({ sqlite }: Connection, { dataDir, files }: Config, log: Log) {
   const directory = join(dataDir, filesDirectory)
   const disk = createDiskStorage(directory)
-  if (bucket) return createS3Storage(bucket, disk)
-  return replica ? replica.filesOf(disk, directory, sqlite) : disk
+  if (!files.bucket) return { fileStorage: disk, startMoving: () => () => {} }
+  const storage = createS3Storage(files.bucket, disk)
+  const row = sqlite.prepare('SELECT 1 FROM files WHERE id = ?')
+  const isListed = (key: string) => row.get(key) !== null
+  const startMoving = () => startMovingFiles({ directory, storage, isListed, log })
+  return { fileStorage: storage, startMoving }
 }
 
 function createMailer({ smtpUrl, mailFrom, publicUrl }: Config, log: Log): Mailer {
@@ -354,7 +453,9 @@ export async function serve(
     process.exit(1)
   }
   const onDiskFailure = exitWith('the disk failed to store data')
-  const replica = config.replica && (await joinAsNode(config, config.replica, log, isStandby))
+  const replica =
+    config.replica &&
+    (await joinAsNode(config, log, { settings: config.replica, isStandby, ...substitutes }))
   const service = await openService(config, log, onDiskFailure, { ...substitutes, replica })
   const { app, channel, core } = service
   const setUpToken = await offerSetUp(service, log)
@@ -392,22 +493,24 @@ export async function serve(
   }
 }
 
-function joinAsNode(
-  config: Config,
-  settings: NonNullable<Config['replica']>,
-  log: Log,
-  isStandby: boolean,
-) {
+type NodeOptions = Pick<Substitutes, 'onStandby'> & {
+  settings: NonNullable<Config['replica']>
+  isStandby: boolean
+}
+
+function joinAsNode(config: Config, log: Log, { settings, isStandby, onStandby }: NodeOptions) {
   return joinReplication({
     config,
     settings,
     log,
     isStandby,
     serveStandby(stats) {
-      const metrics = createMetrics(version, systemClock)
+      const metrics = createMetrics(build, systemClock)
       metrics.readReplica(stats)
+      metrics.readMachine(config)
       const server = serveStandby({ config, version, metrics })
-      log.info(`hostline ${version} is a standby and listens on ${config.host}:${server.port}`)
+      log.info(`hostline ${build} is a standby and listens on ${config.host}:${server.port}`)
+      onStandby?.()
       return async () => {
         metrics.stop()
         await server.stop(true)

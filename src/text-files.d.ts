@@ -5,6 +5,11 @@ declare module '*.sql' {
   export default text
 }
 
+declare module '*.md' {
+  const text: string
+  export default text
+}
+
 declare module '*.txt' {
   const text: string
   export default text

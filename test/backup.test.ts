@@ -320,7 +320,7 @@ describe('a restore', () => {
     ],
     [
       'a database with zeros in the place of a page',
-      (file: string) => overwrite(file, 4_096, Buffer.alloc(4_096)),
+      (file: string) => overwrite(file, 8_192, Buffer.alloc(4_096)),
       'it is damaged: Tree',
     ],
     [

@@ -25,7 +25,7 @@ const refused = [
   ['src/web/account/account-pages.ts', '../../modules/accounts/model.ts'],
   ['src/web/console/shell.tsx', '../../lib/text.ts'],
   ['src/web/demo/main.tsx', '../console/session.ts'],
-  ['src/web/ui/format.ts', '../console/session.ts'],
+  ['src/web/kit/format.ts', '../console/session.ts'],
   ['src/metrics.ts', './modules/chat/frames.ts'],
   ['src/modules/chat/service.ts', 'elysia'],
   ['src/modules/chat/service.ts', '../../http/request-context.ts'],
@@ -56,6 +56,8 @@ const refused = [
   ['client/src/platform.ts', '../../src/lib/clock.ts'],
   ['client/src/api.ts', '@sinclair/typebox'],
   ['client/src/api.ts', 'bun:sqlite'],
+  ['client/src/state.ts', 'preact'],
+  ['client/src/react.ts', 'elysia'],
   ['src/lib/text.ts', './nowhere.ts'],
 ] as const
 
@@ -87,7 +89,7 @@ const allowed = [
   ['src/metrics.ts', './realtime/hub.ts'],
   ['src/lib/text.ts', './errors.ts'],
   ['src/lib/ids.ts', 'ulid'],
-  ['src/web/console/shell.tsx', '../ui/router.ts'],
+  ['src/web/console/shell.tsx', '../kit/router.ts'],
   ['src/web/console/session.ts', '../../../client/src/client.ts'],
   ['client/src/session.ts', './storage.ts'],
 ] as const

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
+import { damageOf } from './support/recount.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
 
@@ -122,7 +123,13 @@ describe('the conversation list', () => {
             last_message: null,
             unread_count: 0,
             participant_read_up_to: null,
+            first_seq: 1,
             muted: false,
+            archived: false,
+            may_send: true,
+            may_send_reason: null,
+            state: 'open',
+            data: null,
             updated_at: timestamp,
           },
         ],
@@ -141,12 +148,17 @@ describe('the conversation list', () => {
       ids.push(await service.openConversation(ada, await service.register(name)))
     }
     clock.advance(1_000)
-    await service.say(ada, ids[0] ?? '', 'hello')
+    const sent = await service.say(ada, ids[0] ?? '', 'hello')
     clock.advance(1_000)
     await service.call('PUT', `/v1/chat/conversations/${ids[1]}/read`, { token: ada.token })
     const { body } = await service.call('GET', '/v1/chat/conversations', { token: ada.token })
     expect(body.data.map(({ id }: { id: string }) => id)).toEqual([ids[0], ids[2], ids[1]])
-    expect(body.data[0].last_message).toEqual({ body: 'hello', type: 'text', sent_at: timestamp })
+    expect(body.data[0].last_message).toEqual({
+      id: sent.body.id,
+      body: 'hello',
+      type: 'text',
+      sent_at: timestamp,
+    })
     expect(body.data[0].updated_at).toBe(body.data[0].last_message.sent_at)
   })
 
@@ -172,6 +184,67 @@ describe('the conversation list', () => {
     const seen = [first, second, third].flatMap(({ data }) => data.map((c: { id: string }) => c.id))
     expect(seen).toEqual(ids)
     expect(third.pagination).toEqual({ cursor: null, has_more: false, limit: 2 })
+  })
+
+  test('leaves archived ones out, with the badge, until their next message', async () => {
+    await using service = await startService()
+    const [a, b, c] = [await service.register(), await service.register(), await service.register()]
+    const [ab, ac] = [await service.openConversation(a, b), await service.openConversation(a, c)]
+    for (const [from, id] of [
+      [b, ab],
+      [b, ab],
+      [c, ac],
+    ] as const)
+      await service.say(from, id, 'hello')
+    const archive = (method: string) =>
+      service.call(method, `/v1/chat/conversations/${ab}/archive`, { token: a.token })
+    const shown = async (query = '') => {
+      const list = await service.call('GET', `/v1/chat/conversations${query}`, { token: a.token })
+      const ids = list.body.data.map(({ id }: { id: string }) => id)
+      expect(list.body.pagination.total).toBe(ids.length)
+      return ids
+    }
+    const badge = async () =>
+      (await service.call('GET', '/v1/chat/unread-count', { token: a.token })).body.count
+    for (const _ of ['once', 'again']) expect((await archive('PUT')).status).toBe(204)
+    expect([await shown(), await shown('?archived=true'), await badge()]).toEqual([[ac], [ab], 1])
+    const exported = await service.call('GET', '/v1/users/me/export', { token: a.token })
+    expect(exported.body.conversations.map(({ id }: { id: string }) => id)).toEqual([ac, ab])
+    expect(
+      (await service.call('GET', '/v1/chat/messages', { token: a.token })).body.data,
+    ).toHaveLength(3)
+    await service.call('PUT', `/v1/chat/conversations/${ab}/read`, { token: a.token })
+    for (const _ of ['once', 'again']) expect((await archive('DELETE')).status).toBe(204)
+    expect([await shown(), await badge()]).toEqual([[ac, ab], 1])
+    await service.say(b, ab, 'hello')
+    await archive('PUT')
+    expect([await shown(), await badge()]).toEqual([[ac], 1])
+    await service.say(b, ab, 'hello')
+    expect([await shown(), await shown('?archived=true'), await badge()]).toEqual([[ab, ac], [], 3])
+    expect(damageOf(service.sqlite)).toEqual([])
+  })
+
+  test('and other devices follow what one of them mutes or archives', async () => {
+    await using service = await startService({ listen: true })
+    const { a, b, conversationId } = await service.pair()
+    const [own, other] = [
+      await service.connect(a, '&events=changes'),
+      await service.connect(b, '&events=changes'),
+    ]
+    const path = `/v1/chat/conversations/${conversationId}`
+    for (const state of ['archive', 'mute']) {
+      await service.call('PUT', `${path}/${state}`, { token: a.token })
+    }
+    const seen = async () => (await own.next('conversation_updated')).conversation
+    expect(await seen()).toMatchObject({ id: conversationId, archived: true, muted: false })
+    expect(await seen()).toMatchObject({ archived: true, muted: true })
+    await other.settled()
+    expect(other.frames).toEqual([])
+    own.close()
+    other.close()
+    const c = await service.register()
+    const refused = await service.call('PUT', `${path}/archive`, { token: c.token })
+    expect(refused.status).toBe(403)
   })
 
   test('never shows the conversations of others', async () => {

@@ -29,14 +29,14 @@ test.each(['serve', 'standby', 'restore backup.db', 'backup backup.db', 'user li
       expect(await hostline(line, directory.path, { sqliteVersion })).toEqual({
         exitCode: 1,
         out: '',
-        err: `hostline: SQLite ${sqliteVersion} may lose commits: 3.51.3 or newer is required (docs/operations.md, Install)`,
+        err: `hostline: SQLite ${sqliteVersion} is too old: 3.53.0 or newer is required (docs/operations.md, Install)`,
       })
     }
     expect(readdirSync(directory.path)).toEqual([])
   },
 )
 
-test.each(['3.51.3', '3.60.0', '4.0.0'])('SQLite %s is recent enough', async (sqliteVersion) => {
+test.each(['3.53.0', '3.60.0', '4.0.0'])('SQLite %s is recent enough', async (sqliteVersion) => {
   const { err } = await hostline('user list', empty.path, { sqliteVersion })
   expect(err).toContain('there is no database')
 })
@@ -83,11 +83,17 @@ describe('usage', () => {
     ['nonsense', 'there is no command "nonsense"'],
     ['constructor', 'there is no command "constructor"'],
     ['help constructor', 'there is no command "constructor"'],
-    ['user', 'user create, role, verify, disable, enable, delete, reset, totp-off or list'],
-    ['user dance', 'user create, role, verify, disable, enable, delete, reset, totp-off or list'],
+    [
+      'user',
+      'user create, show, role, verify, disable, enable, sessions, logout, delete, purge, reset, totp-off or list',
+    ],
+    [
+      'user dance',
+      'user create, show, role, verify, disable, enable, sessions, logout, delete, purge, reset, totp-off or list',
+    ],
     [
       'user constructor',
-      'user create, role, verify, disable, enable, delete, reset, totp-off or list',
+      'user create, show, role, verify, disable, enable, sessions, logout, delete, purge, reset, totp-off or list',
     ],
     ['jobs', 'jobs list, retry or discard'],
     ['jobs retry', 'jobs retry needs the id of a job, or --all'],
@@ -364,7 +370,7 @@ describe('service keys', () => {
   test('with the scope all may do everything, and revoking an unknown key fails', async () => {
     await using service = await startService()
     const { out } = await hostline('service-key create --name all --scope all', service.directory)
-    expect(out).toContain('\tnotifications,follows,calls,users\n')
+    expect(out).toContain('\tnotifications,follows,calls,users,messages\n')
     const missing = await hostline(
       'service-key revoke 01ARZ3NDEKTSV4RRFFQ69G5FAV',
       service.directory,
@@ -411,6 +417,7 @@ describe('check', () => {
     expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual([
       ...Array(10).fill('ok    '),
       'warn  ', // no backup yet
+      'warn  ', // no admin yet
       'ok    ',
     ])
     expect(exitCode).toBe(0)
@@ -442,14 +449,19 @@ describe('check', () => {
     expect(err).toMatch(/^hostline: 1 of \d checks failed$/)
   })
 
-  test('finds failed jobs, and a mail server that cannot be reached', async () => {
+  test('finds failed jobs, dropped events, and a mail server that cannot be reached', async () => {
     await using service = await startService()
     service.sqlite.run(
       "INSERT INTO outbox (id, kind, payload, created_at, run_at, dead_at) VALUES ('1', 'broadcast', '{}', 1, 1, 1)",
     )
+    service.sqlite.run(
+      "INSERT INTO audit_log (id, at, action, actor_type, details) VALUES ('1', ?, 'webhook_events_dropped', 'system', ?)",
+      [Date.now(), JSON.stringify({ host: 'hooks.example.com' })],
+    )
     const environment = { SMTP_URL: 'smtp://127.0.0.1:1' }
     const { exitCode, out } = await hostline('check', service.directory, { environment })
     expect(exitCode).toBe(1)
+    expect(out).toContain('warn   webhooks: too many events wait for hooks.example.com')
     expect(out).toContain('FAILED outbox: 1 jobs were given up')
     expect(out).toContain('FAILED mail: ')
   })
@@ -465,7 +477,7 @@ describe('check', () => {
     expect(await push()).toBe('ok     push to apps: demo-project')
     google.respondGrant({ status: 401 })
     expect(await push()).toMatch(
-      /^FAILED push to apps: 127.0.0.1:\d+ granted no access token \(401\)$/,
+      /^FAILED push to apps: FCM_SERVICE_ACCOUNT: no access token: 127.0.0.1:\d+ answered 401$/,
     )
   })
 

@@ -271,7 +271,7 @@ describe('accounts', () => {
     const params = { id: 'ext:c-7' }
     const session = await platform.request('POST /v1/service/users/{id}/sessions', { params })
     const app = createClient({ baseUrl: service.base })
-    expect(app.useSession(session).id).toBe(user.id)
+    expect(app.setSession(session).id).toBe(user.id)
     expect((await app.account.get()).display_name).toBe('Carla')
   })
 })

@@ -16,7 +16,6 @@ import { waitFor } from './support/wait.ts'
 
 const expiry = 15 * 60_000
 const longestPause = 30_000
-const lowestId = '0'.repeat(26)
 
 async function openChannel(client: Client, options: Parameters<Client['connect']>[0] = {}) {
   await client.connect(options)
@@ -60,10 +59,13 @@ describe('a channel to the service', () => {
     const channel = await openChannel(other)
     const [bodies, statuses] = [bodiesOf(channel), collect(channel, 'status')]
     const isRenewed = () => pair.timers.waiting().some((pause) => pause > expiry / 2)
-    for (let beat = 0; beat < 4; beat++) {
-      pair.advance(30_000)
-      await waitFor(() => isRenewed() && pair.timers.waiting().includes(30_000))
+    const pongs = () => pair.proxy.frames.toClient.filter(({ type }) => type === 'pong').length
+    for (let beat = 1; beat <= 24; beat++) {
+      // One more: until its pong the limit of a ping is not 5,000 ms away, as the next beat is.
+      pair.advance(5_001)
+      await waitFor(() => pongs() === beat && pair.timers.waiting().includes(5_000))
     }
+    await waitFor(isRenewed)
     expect(pair.proxy.count('POST', '/v1/auth/refresh')).toBe(1)
     await one.messages.send(conversation.id, { body: 'late' })
     await waitFor(() => bodies.length === 1)
@@ -106,7 +108,9 @@ describe('a channel to the service', () => {
     await waitFor(() => channel.status() === 'open')
     await say('4')
     await waitFor(() => bodies.includes('4'))
-    await other.conversations.markRead(conversation.id)
+    const second = pair.create()
+    await second.login(bob)
+    await second.conversations.markRead(conversation.id)
     await waitFor(() => read.length === 1)
     expect(bodies).toEqual(['1', '2', '3', '4'])
   })
@@ -126,12 +130,11 @@ describe('a channel', () => {
   test('keeps its token out of URLs, and requests all event groups', async () => {
     const storage = pageStorage()
     await using chat = await startChat({ storage })
-    const message = await chat.say('before')
     await openChannel(chat.client)
     expect(chat.proxy.upgrades).toEqual([
       {
         path: '/v1/chat/ws',
-        query: { events: 'ack,read,changes,notification,support', since: message.id },
+        query: { events: 'ready,ack,read,changes,notification,support' },
         protocols: expect.stringMatching(/^hostline\.v1, ?bearer\.[^ ,]+$/),
       },
     ])
@@ -261,8 +264,9 @@ describe('a channel', () => {
 
   test('opens no connection after it was closed', async () => {
     await using chat = await startChat()
+    chat.advance(expiry)
     const asked = Promise.withResolvers<() => void>()
-    chat.proxy.onNext('/v1/chat/conversations', async (forward) => {
+    chat.proxy.onNext('/v1/auth/refresh', async (forward) => {
       await new Promise<void>((resolve) => asked.resolve(resolve))
       return forward()
     })
@@ -292,20 +296,45 @@ describe('a channel', () => {
     const channel = chat.client
     void channel.connect()
     await waitFor(() => chat.proxy.upgrades.length === 1)
-    expect(chat.proxy.upgrades).toMatchObject([{ query: { since: lowestId } }])
     chat.timers.advance(10_000)
     expect(channel.status()).toBe('waiting')
     channel.disconnect()
     expect([channel.status(), chat.timers.waiting()]).toEqual(['closed', []])
   })
 
-  test('emits resync once it knows the position from which it delivers everything', async () => {
+  test('opens without any request, knowing its position and what is unread', async () => {
+    await using chat = await startChat()
+    const newest = await chat.say('unread')
+    const [counts, ready] = [
+      collect(chat.client, 'unread_notifications'),
+      collect(chat.client, 'ready'),
+    ]
+    await notify(chat.service, chat.user.id)
+    const before = chat.proxy.requests.length
+    await openChannel(chat.client)
+    expect(chat.proxy.requests).toHaveLength(before)
+    expect(chat.client.newestMessageId()).toBe(newest.id)
+    expect([counts, ready]).toEqual([
+      [{ count: 1 }],
+      [{ type: 'ready', newest_message_id: newest.id, unread: { messages: 1, notifications: 1 } }],
+    ])
+    await chat.client.conversations.archive(chat.conversationId)
+    const elsewhere = await chat.service.login(chat.user.email)
+    const socket = await chat.service.connect(elsewhere, '&events=ready')
+    expect(await socket.next('ready')).toMatchObject({
+      newest_message_id: newest.id,
+      unread: { messages: 0 },
+    })
+    socket.close()
+  })
+
+  test('goes on after a resync from the position that it names', async () => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)
     const [bodies, resyncs] = [bodiesOf(channel), collect(channel, 'resync')]
     chat.proxy.onNextFrame('toClient', 'new_message', () => {})
     const missed = await chat.say('missed')
-    chat.proxy.push({ type: 'resync' })
+    chat.proxy.push({ type: 'resync', newest_message_id: missed.id })
     await waitFor(() => resyncs.length === 1)
     expect([bodies, channel.newestMessageId()]).toEqual([[], missed.id])
     chat.proxy.cut(closeCodes.goingAway)
@@ -314,18 +343,6 @@ describe('a channel', () => {
     chat.timers.advance(longestPause)
     await waitFor(() => bodies.length === 1)
     expect([bodies, resyncs.length]).toEqual([['next'], 1])
-  })
-
-  test('starts over when that position is unknown', async () => {
-    await using chat = await startChat()
-    const known = await chat.say('known')
-    const channel = await openChannel(chat.client)
-    chat.proxy.onNext('/v1/chat/conversations', () => refusal(500, 'internal_error'))
-    chat.proxy.push({ type: 'resync' })
-    await waitFor(() => channel.status() === 'waiting')
-    chat.timers.advance(longestPause)
-    await waitFor(() => channel.status() === 'open')
-    expect(chat.proxy.upgrades.at(-1)?.query['since']).toBe(known.id)
   })
 
   test('opens one connection, however often connect is called', async () => {
@@ -354,16 +371,39 @@ describe('a channel', () => {
     const channel = await openChannel(chat.client)
     const statuses = collect(channel, 'status')
     const { toServer } = chat.proxy.frames
-    chat.timers.advance(30_000)
+    chat.timers.advance(5_001)
     await waitFor(() => toServer.length === 1)
-    await waitFor(() => chat.timers.waiting().includes(30_000))
+    await waitFor(() => chat.proxy.frames.toClient.length === 1)
+    await waitFor(() => chat.timers.waiting().filter((pause) => pause === 5_000).length === 1)
     chat.proxy.onNextFrame('toClient', 'pong', () => {})
-    chat.timers.advance(30_000)
+    chat.timers.advance(5_000)
     await waitFor(() => toServer.length === 2)
     expect(statuses).toEqual([])
-    chat.timers.advance(10_000)
+    chat.timers.advance(5_000)
     expect(statuses).toEqual([{ status: 'waiting', code: 1006 }])
     expect(toServer).toEqual([{ type: 'ping' }, { type: 'ping' }])
+  })
+
+  test('pings seldom while its page is hidden, and at once when it is shown', async () => {
+    let isHidden = true
+    await using chat = await startChat({ isHidden: () => isHidden })
+    await openChannel(chat.client)
+    const { toServer } = chat.proxy.frames
+    chat.timers.advance(29_000)
+    expect(toServer).toEqual([])
+    isHidden = false
+    chat.network.dispatchEvent(new Event('visibilitychange'))
+    await waitFor(() => toServer.length === 1)
+    expect(toServer).toEqual([{ type: 'ping' }])
+  })
+
+  test('tries again at once when the app asks for a check', async () => {
+    await using chat = await startChat()
+    const channel = await openChannel(chat.client)
+    chat.proxy.cut(closeCodes.goingAway)
+    await waitFor(() => channel.status() === 'waiting')
+    channel.check()
+    await waitFor(() => channel.status() === 'open')
   })
 
   test('sends a token renewed by a request to the connection', async () => {

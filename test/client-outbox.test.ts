@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import type { ClientEvents } from '../client/src/client.ts'
 import {
   ada,
   bob,
@@ -204,7 +205,7 @@ test('sends messages queued by the previous page, in order and once', async () =
   expect(reloaded.restore()).toEqual(user)
   expect(reloaded.restore()).toEqual(user)
   const pending = reloaded.pending()
-  expect(pending.map(({ message }) => message.body)).toEqual(['1', '2'])
+  expect(pending.map((it) => it.conversation_id && it.message.body)).toEqual(['1', '2'])
   const sent = await Promise.all(pending.map((it) => it.sent))
   expect(sent).toEqual(await chat.stored())
   expect(proxy.count('POST', messagesPath)).toBe(3)
@@ -286,4 +287,138 @@ test('works with a full storage', async () => {
   chat.timers.advance(15 * 60_000)
   expect((await client.account.get()).id).toBe(user.id)
   expect([chat.proxy.count('POST', '/v1/auth/refresh'), chat.endings()]).toEqual([1, 0])
+})
+
+test('marks a busy conversation as read with few frames and no request', async () => {
+  await using chat = await startChat()
+  const { client, proxy, conversationId, service, friend } = chat
+  await client.connect()
+  const marks: Promise<void>[] = []
+  client.on('new_message', ({ message }) => {
+    marks.push(client.conversations.markRead(conversationId, message.id))
+  })
+  for (let n = 0; n < 150; n += 10) {
+    await Promise.all(Array.from({ length: 10 }, () => service.say(friend, conversationId, 'x')))
+  }
+  await waitFor(() => marks.length === 150)
+  chat.timers.advance(1_000)
+  await Promise.all(marks)
+  const reads = proxy.frames.toServer.filter(({ type }) => type === 'read')
+  expect(reads.length).toBeLessThan(4)
+  expect(proxy.count('PUT', `/v1/chat/conversations/${conversationId}/read`)).toBe(0)
+  expect(await client.conversations.unreadCount()).toEqual({ count: 0 })
+})
+
+test('keeps read marks for the network, also across a reload', async () => {
+  const storage = pageStorage()
+  await using chat = await startChat({ storage })
+  const { client, proxy, conversationId, create, user } = chat
+  const message = await chat.say('read me')
+  proxy.control.isOffline = true
+  void client.conversations.markRead(conversationId, message.id).catch(() => {})
+  expect(JSON.parse(storage.get(`reads.${user.id}`) ?? '')).toEqual({
+    [conversationId]: message.id,
+  })
+  client.close()
+  proxy.control.isOffline = false
+  const reloaded = create()
+  reloaded.restore()
+  await waitFor(() => storage.get(`reads.${user.id}`) === undefined)
+  expect(await reloaded.conversations.unreadCount()).toEqual({ count: 0 })
+})
+
+test('a refused mark is reported, and not tried again', async () => {
+  await using chat = await startChat()
+  const mark = chat.client.conversations.markRead('01ARZ3NDEKTSV4RRFFQ69G5FAV')
+  expect(await refusalOf(mark)).toMatchObject({ name: 'ApiError', code: 'not_found' })
+})
+
+test('uploads a file once there is a network, and sends it in order, with an event for each change', async () => {
+  await using chat = await startChat()
+  const { client, proxy, conversationId } = chat
+  const waiting: number[] = []
+  client.on('outbox', ({ pending }) => waiting.push(pending.length))
+  proxy.control.isOffline = true
+  const file = client.sendFile(conversationId, new Blob(['plan']), {
+    name: 'plan.txt',
+    body: 'Here',
+  })
+  const text = client.send(conversationId, { body: 'after it' })
+  await waitFor(() => proxy.count('POST', '/v1/files') === 1)
+  expect(client.pending().map((it) => it.conversation_id && it.message.file_name)).toEqual([
+    'plan.txt',
+    undefined,
+  ])
+  proxy.control.isOffline = false
+  client.check()
+  await client.connect()
+  expect(await file).toMatchObject({
+    type: 'file',
+    body: 'Here',
+    file_name: 'plan.txt',
+    file_size: 4,
+  })
+  expect(await text).toMatchObject({ body: 'after it' })
+  expect((await chat.stored()).map(({ body }) => body)).toEqual(['Here', 'after it'])
+  await waitFor(() => waiting.length === 4)
+  expect(waiting).toEqual([1, 2, 1, 0])
+})
+
+test('uploads a refused file again, and sends it with a new key', async () => {
+  await using chat = await startChat()
+  const { client, proxy, conversationId } = chat
+  const refused = Promise.withResolvers<ClientEvents['message_refused']>()
+  client.once('message_refused', refused.resolve)
+  proxy.onNext('/v1/files', () => refusal(403, 'forbidden'))
+  const bytes = new Blob(['plan'])
+  expect(await refusalOf(client.sendFile(conversationId, bytes))).toMatchObject({
+    code: 'forbidden',
+  })
+  const { queued, retry } = await refused.promise
+  const sending = retry()
+  expect(client.pending()[0]?.client_id).not.toBe(queued.client_id)
+  expect(await sending).toMatchObject({ type: 'file', file_size: 4 })
+})
+
+test('drops a message whose signal is aborted, and sends the next', async () => {
+  await using chat = await startChat()
+  const { client, proxy, conversationId, messagesPath } = chat
+  proxy.onNext(messagesPath, hang)
+  const controller = new AbortController()
+  const unwanted = client.send(conversationId, { body: 'no' }, { signal: controller.signal })
+  const wanted = client.send(conversationId, { body: 'yes' })
+  await waitFor(() => proxy.count('POST', messagesPath) === 1)
+  controller.abort('changed my mind')
+  expect(await refusalOf(unwanted)).toMatchObject({ name: 'AbortError', cause: 'changed my mind' })
+  expect(await wanted).toMatchObject({ body: 'yes' })
+  expect((await chat.stored()).map(({ body }) => body)).toEqual(['yes'])
+})
+
+test('sends a reply to a ticket once, also after a reload', async () => {
+  const storage = pageStorage()
+  await using chat = await startChat({ storage })
+  const { client, proxy, create } = chat
+  const ticket = await client.tickets.create({ subject: 'Help', body: 'It is broken.' })
+  const path = `/v1/support/tickets/${ticket.id}/messages`
+  proxy.onNext(path, async (forward) => {
+    await forward()
+    return hang()
+  })
+  void client.reply(ticket.id, { body: 'Still broken.' }).catch(() => {})
+  await waitFor(() => proxy.count('POST', path) === 1)
+  client.close()
+  const reloaded = create()
+  reloaded.restore()
+  const [reply] = reloaded.pending()
+  expect(await reply?.sent).toMatchObject({ body: 'Still broken.', is_admin: false })
+  const { messages } = await reloaded.tickets.get(ticket.id)
+  expect(messages.map(({ body }) => body)).toEqual(['It is broken.', 'Still broken.'])
+  expect(reloaded.pending()).toEqual([])
+})
+
+test('gives up a message that JSON cannot hold', async () => {
+  await using chat = await startChat()
+  const body = 10n as unknown as string
+  const sent = chat.client.send(chat.conversationId, { body })
+  expect(await refusalOf(sent)).toBeInstanceOf(TypeError)
 })

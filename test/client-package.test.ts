@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { clientScript } from '../scripts/build-client.ts'
 import { generateTypes } from '../scripts/client-types.ts'
 import { createConsumer, expectError } from './support/consumers.ts'
+import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { startService } from './support/service.ts'
 
@@ -38,9 +39,9 @@ bob.close()
 `
 
 describe('the package', () => {
-  test('is one module of at most 8 KB compressed, without dependencies, with the service’s version', async () => {
+  test('is one module of at most 9.5 KB compressed, without dependencies, with the service’s version', async () => {
     const own = await manifest('client/package.json')
-    expect(Bun.gzipSync(clientScript(), { level: 9 }).length).toBeLessThan(8_192)
+    expect(Bun.gzipSync(clientScript(), { level: 9 }).length).toBeLessThan(9_728)
     expect([own.dependencies, own.version]).toEqual([
       undefined,
       (await manifest('package.json')).version,
@@ -59,6 +60,57 @@ describe('the package', () => {
   test('has types that match the service’s descriptions', async () => {
     const path = join(project, 'client/src/schema.ts')
     expect(await Bun.file(path).text()).toBe(await generateTypes())
+  })
+
+  test('is installed from the service, with a map of its sources, and is ready to be published', async () => {
+    await using service = await startService({ listen: true })
+    const url = `${service.base}/hostline-client.tgz`
+    const { headers } = await service.call('GET', '/hostline-client.tgz')
+    const tag = { 'if-none-match': headers.get('etag') ?? '' }
+    const known = await service.call('GET', '/hostline-client.tgz', { headers: tag })
+    expect([headers.get('content-type'), known.status]).toEqual(['application/gzip', 304])
+    using directory = temporaryDirectory()
+    const inside = (path: string) => join(directory.path, path)
+    const run = async (...command: string[]) => {
+      const child = Bun.spawn(command, { cwd: directory.path, stdout: 'pipe', stderr: 'pipe' })
+      const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+      return { exitCode: await child.exited, output: out + err }
+    }
+    await Bun.write(inside('package.json'), '{"private": true}')
+    const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+    expect(await run('npm', 'install', ...quiet, url)).toMatchObject({ exitCode: 0 })
+    const home = 'node_modules/hostline-client'
+    const map = await Bun.file(inside(`${home}/client.js.map`)).json()
+    expect(map.sources.length).toBeGreaterThan(10)
+    expect(map.sourcesContent).not.toContain(null)
+    const readme = await Bun.file(inside(`${home}/README.md`)).text()
+    expect([...readme.matchAll(/\]\((?!https:)/g)]).toEqual([])
+    await Bun.write(
+      inside('main.mjs'),
+      `import { createClient } from 'hostline-client'
+      import 'hostline-client/state'
+      const client = createClient({ baseUrl: process.argv[2] })
+      console.log((await client.register({ email: 'a@b.example', password: 'correct horse' })).role)
+      client.close()`,
+    )
+    const ran = await run('node', 'main.mjs', service.base)
+    expect(ran).toEqual({ exitCode: 0, output: 'user\n' })
+    // Without a login and without the registry of npm.
+    const registry = ['--registry', `${service.base}/nothing/`]
+    const published = await run(
+      'npm',
+      'publish',
+      '--dry-run',
+      '--loglevel=error',
+      ...registry,
+      `./${home}`,
+    )
+    expect(published).toMatchObject({
+      exitCode: 0,
+      output: expect.stringContaining(
+        `+ hostline-client@${(await manifest('package.json')).version}`,
+      ),
+    })
   })
 
   test('can be loaded by pages of other origins', async () => {
@@ -153,7 +205,13 @@ start()
 `
 
 const typed = `
-import { ApiError, createClient, type Message, type Ticket } from 'hostline-client'
+import { openInbox, openThread } from 'hostline-client/state'
+import * as preact from 'hostline-client/preact'
+import * as react from 'hostline-client/react'
+import * as svelte from 'hostline-client/svelte'
+import {
+  ApiError, createClient, type ConversationPage, type EventType, type Message, type Ticket, type UploadedFile,
+} from 'hostline-client'
 const client = createClient({ baseUrl: 'http://localhost:3000', WebSocket })
 client.on('new_message', ({ message }) => console.log(message.body, message satisfies Message))
 client.on('notification', ({ unread_count }) => unread_count satisfies number)
@@ -161,6 +219,26 @@ const ticket: Ticket = await client.tickets.create({ subject: 'Help', body: 'It 
 const { data } = await client.request('GET /v1/admin/users', { query: { q: 'ada' } })
 console.log(data[0]?.email, ticket.status)
 for await (const { participant } of client.conversations.each()) console.log(participant.id)
+const files: UploadedFile[] = [await client.files.upload(new Blob(['x']), { name: 'x' })]
+await client.tickets.reply(ticket.id, { body: 'See here.', attachments: files })
+await client.tickets.reply(ticket.id, { body: 'And here.', attachments: files.map(({ file_url }) => ({ file_url })) })
+const inbox = openInbox(client)
+inbox.getSnapshot().items[0]?.participant.display_name satisfies string | undefined
+const thread = react.useStore(() => openThread(client, 'id'), [])
+void thread?.send({ body: thread.isTyping ? '' : thread.items.map(({ body }) => body).join() })
+preact.useStore(() => openInbox(client), [])?.hasMore satisfies boolean | undefined
+svelte.useStore(openThread, client, 'id').subscribe(({ items }) => items satisfies readonly Message[])
+const events: EventType[] = ['user.created']
+await client.request('POST /v1/admin/webhooks', { body: { url: 'https://example.com', events } })
+const first = await client.request('GET /v1/chat/conversations', { query: { limit: 5 } })
+first.pagination.cursor satisfies string | null
+const numbered: ConversationPage = await client.request('GET /v1/chat/conversations', { query: { page: 2 } })
+numbered.pagination.total satisfies number
+const held: Message[] = (await client.messages.list('id')).data
+for (const message of held) {
+  if (message.type === 'file') message.file_url satisfies string
+  else message.file_url satisfies null
+}
 try {
   await client.login({ email: 'a', password: 'b' })
 } catch (error) {
@@ -176,6 +254,12 @@ const mistakes = [
   `await client.request('POST /v1/reports', {})`,
   `void (await client.account.get()).emial`,
   `await client.conversations.list({ limit: 5 })`,
+  `void inbox.getSnapshot().itmes`,
+  `void thread?.itmes`,
+  `svelte.useStore(openThread, client, 1)`,
+  `void first.pagination.total`,
+  `void numbered.pagination.cursor`,
+  `await client.request('GET /v1/chat/conversations', { query: { limit: 5, pgae: 1 } })`,
 ]
 const settings = (more: object) =>
   JSON.stringify({

@@ -18,8 +18,6 @@ function hold(proxy: Awaited<ReturnType<typeof startChat>>['proxy'], path: strin
   return { asked: asked.promise, release: released.resolve }
 }
 
-const conversations = '/v1/chat/conversations'
-
 test('requests of one user are never sent with the token of the next', async () => {
   await using chat = await startChat()
   const { client, proxy, timers } = chat
@@ -56,46 +54,6 @@ test('a reload before the service has processed the logout does not resume the s
   expect(chat.create().restore()).toBeUndefined()
   release(undefined)
   await leaving
-})
-
-test('a late response does not change the position passed to connect', async () => {
-  await using chat = await startChat()
-  const { client, proxy } = chat
-  const [first] = [await chat.say('1'), await chat.say('2')]
-  const bodies: string[] = []
-  client.on('new_message', ({ message }) => bodies.push(message.body))
-  const { asked, release } = hold(proxy, conversations)
-  void client.connect()
-  await asked
-  client.disconnect()
-  const connected = client.connect({ since: first.id })
-  release(undefined)
-  await connected
-  await waitFor(() => bodies.length > 0)
-  await chat.say('3')
-  await waitFor(() => bodies.includes('3'))
-  expect(bodies).toEqual(['2', '3'])
-})
-
-test('a connection lost before a resync makes one new connection, with one resync', async () => {
-  await using chat = await startChat()
-  const { client, proxy, timers } = chat
-  let resyncs = 0
-  client.on('resync', () => resyncs++)
-  await client.connect()
-  const { asked, release } = hold(proxy, conversations)
-  proxy.push({ type: 'resync' })
-  await asked
-  proxy.cut(1001)
-  await waitFor(() => client.status() === 'waiting')
-  release(refusal(500, 'internal_error'))
-  await waitFor(() => proxy.openSockets() === 0)
-  expect(timers.waiting()).toEqual([500])
-  timers.advance(500)
-  await waitFor(() => resyncs === 1)
-  expect([client.status(), proxy.openSockets()]).toEqual(['open', 1])
-  client.close()
-  expect(timers.waiting()).toEqual([])
 })
 
 test('connecting again while the channel waits for the network waits for the same opening', async () => {
@@ -137,7 +95,7 @@ test('a lock that another tab never releases blocks neither an abort nor a renew
   const controller = new AbortController()
   const asking = refusalOf(waiting.request('GET /v1/users/me', { signal: controller.signal }))
   controller.abort(new Error('gone'))
-  expect(await asking).toEqual(new Error('gone'))
+  expect(await asking).toMatchObject({ name: 'AbortError', cause: new Error('gone') })
 })
 
 test('a full storage keeps its messages', async () => {
@@ -223,7 +181,8 @@ test('the channel position of one user is not used for the next', async () => {
   await client.logout()
   await client.register({ ...bob, email: 'next@example.com' })
   await client.connect()
-  expect(proxy.upgrades.at(-1)?.query['since']).toBe('0'.repeat(26))
+  expect(proxy.upgrades.at(-1)?.query).not.toHaveProperty('since')
+  expect(client.newestMessageId()).toBe('0'.repeat(26))
 })
 
 test('a channel refused without a logged-in user is closed for good', async () => {
@@ -235,4 +194,32 @@ test('a channel refused without a logged-in user is closed for good', async () =
   await client.logout()
   expect(await refusalOf(client.connect())).toMatchObject({ name: 'SessionEndedError' })
   expect(timers.waiting()).toEqual([])
+})
+
+test('a login and a logout in another tab are noticed at once', async () => {
+  const storage = pageStorage()
+  await using chat = await startChat({ storage })
+  const [tab, network] = [chat.create({ network: new EventTarget() }), chat.network]
+  const ended: unknown[] = []
+  chat.client.on('session_ended', ({ user }) => ended.push(user?.display_name))
+  tab.restore()
+  await tab.register({ ...bob, email: 'rob@example.com' })
+  network.dispatchEvent(new Event('storage'))
+  expect([ended, chat.client.user()]).toEqual([['Bob'], undefined])
+  expect(chat.client.restore()?.display_name).toBe('Bob')
+  await tab.logout()
+  network.dispatchEvent(new Event('storage'))
+  expect(ended).toEqual(['Bob', undefined])
+})
+
+test('handlers are called once, or not any more', async () => {
+  await using chat = await startChat()
+  const { client } = chat
+  const heard: string[] = []
+  const removed = () => heard.push('removed')
+  client.once('status', ({ status }) => heard.push(status))
+  client.on('status', removed)
+  client.off('status', removed)
+  await client.connect()
+  expect(heard).toEqual(['connecting'])
 })

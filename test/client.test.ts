@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { createApi } from '../client/src/api.ts'
 import { ApiError, webStorage } from '../client/src/client.ts'
 import {
   ada,
@@ -11,8 +12,10 @@ import {
   startPair,
   storedSession,
 } from './support/clients.ts'
-import { networkError, refusal } from './support/fault-proxy.ts'
+import { hang, networkError, refusal } from './support/fault-proxy.ts'
 import { waitFor } from './support/wait.ts'
+
+type Helper = (...given: unknown[]) => Promise<unknown> | AsyncGenerator
 
 const expiry = 15 * 60_000
 const unauthorized = () => refusal(401, 'unauthorized')
@@ -88,7 +91,10 @@ describe('the session', () => {
     await all.client.register(ada)
     all.advance(expiry)
     all.proxy.control.isOffline = true
-    expect(await refusalOf(all.client.account.get())).toBeInstanceOf(TypeError)
+    expect(await refusalOf(all.client.account.get())).toMatchObject({
+      name: 'NetworkError',
+      cause: expect.any(TypeError),
+    })
     all.proxy.control.isOffline = false
     expect(await all.client.account.get()).toMatchObject({ email: ada.email })
     expect(all.endings()).toBe(0)
@@ -110,7 +116,15 @@ describe('the session', () => {
     await using all = await startClients()
     const storage = pageStorage()
     const locks = createLocks()
-    const [one, other] = [all.create({ storage, locks }), all.create({ storage, locks })]
+    const network = new EventTarget()
+    // The page hears of the other tab's tokens before its turn comes.
+    const request: typeof locks.request = (name, options, work) =>
+      locks.request(name, options, () => {
+        network.dispatchEvent(new Event('storage'))
+        return work()
+      })
+    const one = all.create({ storage, locks })
+    const other = all.create({ storage, locks: { request }, network })
     await one.register(ada)
     other.restore()
     all.advance(expiry)
@@ -348,12 +362,15 @@ describe('REST', () => {
   })
 
   test('returns errors in the language of the page', async () => {
-    await using all = await startClients({ language: 'de' })
-    const login = all.client.login({ ...ada, password: 'wrong' })
-    expect(await refusalOf(login)).toMatchObject({
+    let language = 'de'
+    await using all = await startClients({ language: () => language })
+    const login = () => refusalOf(all.client.login({ ...ada, password: 'wrong' }))
+    expect(await login()).toMatchObject({
       code: 'invalid_credentials',
       message: expect.stringContaining('Passwort'),
     })
+    language = 'fr'
+    expect(await login()).toMatchObject({ message: expect.stringContaining('mot de passe') })
   })
 
   test('waits for Retry-After before repeatable requests, and repeats no others', async () => {
@@ -383,16 +400,64 @@ describe('REST', () => {
     const aborted = refusalOf(client.request('GET /v1/users/me', { signal: controller.signal }))
     await waitFor(() => timers.waiting().includes(5_000))
     controller.abort(new Error('gone'))
-    expect(await aborted).toEqual(new Error('gone'))
+    expect(await aborted).toMatchObject({ name: 'AbortError', cause: new Error('gone') })
     expect(timers.waiting()).toEqual([])
   })
 
   test('throws an error for a response that is not from the service', async () => {
     await using chat = await startChat()
     chat.proxy.onNext('/v1/users/me', () => new Response('<h1>Bad gateway', { status: 502 }))
-    expect(await refusalOf(chat.client.account.get())).toEqual(
-      new Error('HTTP 502, not from the service'),
+    expect(await refusalOf(chat.client.account.get())).toMatchObject({
+      name: 'NetworkError',
+      message: 'HTTP 502, not from the service',
+      status: 502,
+    })
+  })
+
+  test('every helper takes options as its last argument', async () => {
+    const sent: { signal?: AbortSignal | undefined }[] = []
+    const { request: _, ...api } = createApi(async (request) => {
+      sent.push(request)
+      return { data: [], pagination: { cursor: null } }
+    })
+    const { signal } = new AbortController()
+    const pushManager = { getSubscription: async () => null, subscribe: async () => ({}) }
+    // A default value hides a parameter from `length`.
+    async function takes(work: Helper, count: number) {
+      sent.length = 0
+      const answer = work(...Array(count).fill({ pushManager }), { signal })
+      for await (const _ of Symbol.asyncIterator in answer ? answer : [await answer]);
+      return sent.length > 0 && sent.every((request) => request.signal === signal)
+    }
+    const helpers = Object.entries({ ...api, root: { report: api.report } }).flatMap(
+      ([group, functions]) =>
+        Object.entries(functions).map(([name, work]) => [`${group}.${name}`, work] as const),
     )
+    expect(helpers.length).toBeGreaterThan(50)
+    for (const [name, work] of helpers) {
+      const counts = [work.length - 1, work.length, work.length + 1].filter((count) => count >= 0)
+      const taken = await Array.fromAsync(counts, (count) => takes(work, count))
+      expect([name, taken.includes(true)]).toEqual([name, true])
+    }
+  })
+
+  test('takes a signal, a timeout and no retry', async () => {
+    await using chat = await startChat()
+    const { proxy, client } = chat
+    proxy.onNext('/v1/notifications', hang)
+    expect(await refusalOf(client.notifications.list({}, { timeout: 20 }))).toMatchObject({
+      name: 'TimeoutError',
+    })
+    const signal = AbortSignal.abort('left')
+    expect(await refusalOf(client.conversations.list({}, { signal }))).toMatchObject({
+      name: 'AbortError',
+      cause: 'left',
+    })
+    proxy.onNext('/v1/users/me', () => refusal(429, 'rate_limited', { 'retry-after': '5' }))
+    expect(await refusalOf(client.account.get({ retry: false }))).toMatchObject({ status: 429 })
+    proxy.onNext('/v1/files', hang)
+    const upload = client.files.upload(new Blob(['x']), { timeout: 20 })
+    expect(await refusalOf(upload)).toMatchObject({ name: 'TimeoutError' })
   })
 
   test('catches up after a message, oldest first, over all conversations', async () => {

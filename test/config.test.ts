@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { entries, misspeltNames, readConfig } from '../src/config.ts'
+import { definitions, settingNames } from '../src/settings.ts'
 import { temporaryDirectory } from './support/directory.ts'
 
 function mistakes(environment: Record<string, string>): string[] {
@@ -70,9 +71,13 @@ describe('each mistake is one clear line', () => {
     ['CORS_ORIGINS', 'https://a.example/', originRule],
     ['SMTP_URL', 'smtp://ada@example.com:pw@mail.example.com', smtpRule],
     ['SMTP_URL', 'smtp://ada:100%@mail.example.com', smtpRule],
-    ['RATE_LIMIT_LOGIN', '5', 'be N/window such as 100/1m, or off, not "5"'],
-    ['RATE_LIMIT_USER', '0/1m', 'be N/window such as 100/1m, or off, not "0/1m"'],
-    ['RATE_LIMIT_FRAMES', '10/1d', 'be N/window such as 100/1m, or off, not "10/1d"'],
+    ['RATE_LIMIT_LOGIN', '5', 'be N/window such as 100/1m, with N above 0, or off, not "5"'],
+    ['RATE_LIMIT_USER', '0/1m', 'be N/window such as 100/1m, with N above 0, or off, not "0/1m"'],
+    [
+      'RATE_LIMIT_FRAMES',
+      '10/1d',
+      'be N/window such as 100/1m, with N above 0, or off, not "10/1d"',
+    ],
     ['SUPPORT_REOPEN_DAYS', '-1', 'be a whole number from 0 to 3650, not "-1"'],
     ['SUPPORT_AUTOCLOSE_DAYS', '1.5', 'be a whole number from 0 to 3650, not "1.5"'],
     ['SUPPORT_INBOX', 'desk', 'be an e-mail address, not "desk"'],
@@ -181,6 +186,20 @@ test('the table in the README is current', () => {
   )
   expect(readme).toContain(
     ['| name | default | meaning |', '|---|---|---|', ...rows, ''].join('\n'),
+  )
+})
+
+test('the table of settings in the README is current', () => {
+  const readme = readFileSync(join(import.meta.dir, '../README.md'), 'utf8')
+  const config = readConfig({}, false)
+  const rows = settingNames.map((name) => {
+    const { fallback, shown, doc } = definitions[name]
+    const value = fallback(config)
+    const text = typeof value === 'object' ? '–' : String(value)
+    return `| \`${name}\` | ${shown ?? text} | ${doc} |`
+  })
+  expect(readme).toContain(
+    ['| setting | default | meaning |', '|---|---|---|', ...rows, ''].join('\n'),
   )
 })
 

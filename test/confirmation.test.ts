@@ -24,6 +24,8 @@ const ofAdmins: Action[] = [
   { route: 'DELETE /v1/admin/users/:id' },
   { route: 'DELETE /v1/admin/users/:id/sessions' },
   { route: 'DELETE /v1/admin/users/:id/totp' },
+  { route: 'POST /v1/admin/users/:id/purge' },
+  { route: 'PATCH /v1/admin/settings', body: { platform_name: 'Ours' } },
   { route: 'POST /v1/admin/service-keys', body: { name: 'k', scopes: ['calls'] } },
   { route: 'DELETE /v1/admin/service-keys/:id' },
   { route: 'POST /v1/admin/webhooks', body: webhook },

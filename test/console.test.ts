@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hostline } from './support/command.ts'
 import { testAtLength } from './support/faults.ts'
-import { expectAccessible, password, startPages } from './support/pages.ts'
+import { choose, expectAccessible, password, startPages } from './support/pages.ts'
 import { tools } from './support/tools.ts'
 
 describe.skipIf(!tools.chromium)('the console', () => {
@@ -23,10 +23,34 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await page.reload()
     await page.getByText('Live').waitFor()
     await page.getByRole('button', { name: 'Log out' }).click()
-    await page.getByRole('heading', { name: 'Hostline' }).waitFor()
+    await page.getByRole('heading', { name: 'localhost' }).waitFor()
     await page.reload()
     await page.getByRole('button', { name: 'Log in' }).waitFor()
     await expectAccessible(page)
+  })
+
+  test('the session of an app on the same origin survives a visit of the console', async () => {
+    const { email } = await pages.register('Ana')
+    /** Runs the client of an app in the page. */
+    const inApp = async (login?: { email: string; password: string }) => {
+      await page.goto(`${pages.base}/`)
+      return page.evaluate(
+        async ({ path, baseUrl, login }) => {
+          const { createClient, webStorage } = await import(path)
+          const client = createClient({ baseUrl, storage: webStorage(localStorage) })
+          return login ? client.login(login) : client.restore()
+        },
+        { path: '/client.js', baseUrl: pages.base, login },
+      )
+    }
+    await inApp({ email, password })
+    await page.goto(`${pages.base}/console`)
+    await page.getByText('Log in as an admin.').waitFor()
+    await pages.logIn(page)
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByRole('button', { name: 'Log in' }).waitFor()
+    expect(await inApp()).toMatchObject({ email })
+    await page.goto(`${pages.base}/console`)
   })
 
   test('a user who is no admin is refused, and a wrong password shows an error', async () => {
@@ -86,11 +110,46 @@ describe.skipIf(!tools.chromium)('the console', () => {
     const background = () =>
       page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
     const before = await background()
-    await page.getByLabel('Appearance').selectOption('dark')
+    await choose(page, 'Appearance', 'Dark')
     expect(await background()).not.toBe(before)
     await page.reload()
-    await page.getByLabel('Appearance').waitFor()
+    await page.getByRole('button', { name: /^Appearance/ }).waitFor()
     expect(await background()).not.toBe(before)
+  })
+
+  test('the console speaks the language of the account, also after a login elsewhere', async () => {
+    await choose(page, 'Language', 'Deutsch')
+    await page.locator('main').getByRole('button', { name: 'Abmelden' }).click()
+    await page.getByText('Melden Sie sich als Admin an.').waitFor()
+    await page.evaluate('localStorage.clear()')
+    await page.reload()
+    await pages.logIn(page)
+    await page.getByRole('link', { name: 'Konto' }).click()
+    expect(await page.locator('html').getAttribute('lang')).toBe('de')
+    await choose(page, 'Sprache', 'Français')
+    await page.setViewportSize({ width: 320, height: 640 })
+    const last = await page.getByRole('link', { name: 'Compte' }).boundingBox()
+    expect((last?.x ?? 0) + (last?.width ?? 0)).toBeLessThanOrEqual(320)
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await choose(page, 'Langue', 'English')
+    await page.getByRole('link', { name: 'Account' }).waitFor()
+  })
+
+  test('single keys can be switched off, and a logout forgets what was drafted', async () => {
+    const keys = page.getByLabel('Single keys run commands')
+    await keys.uncheck()
+    await page.keyboard.press('g')
+    await page.keyboard.press('b')
+    expect(page.url()).toEndWith('/console/account')
+    await keys.check()
+    await page.keyboard.press('g')
+    await page.keyboard.press('b')
+    await page.getByLabel('Title').fill('A secret plan')
+    const stored = () => page.evaluate('JSON.stringify(localStorage)')
+    expect(await stored()).toContain('A secret plan')
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByRole('button', { name: 'Log in' }).waitFor()
+    expect(await stored()).not.toContain('A secret plan')
   })
 })
 

@@ -1,10 +1,11 @@
 import { Database } from 'bun:sqlite'
-import { describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate, migrations } from '../src/db/migrations.ts'
 import { lockDirectory, openForServer } from '../src/db/open.ts'
 import { StartError } from '../src/lib/errors.ts'
+import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startServer } from './support/process.ts'
 import { replicaWithStats } from './support/replica.ts'
@@ -54,20 +55,34 @@ describe('migrations', () => {
     )
   })
 
-  test.each(migrations.map((_, index) => index + 1))(
-    'the first %d apply to an empty database',
-    (count) => {
-      using sqlite = new Database(':memory:')
-      migrate(sqlite, 'memory', migrations.slice(0, count))
+  // A released database has run them: append another one instead.
+  test.each([
+    ['0000_initial.sql', 'cd4d7ddc5a230f6099fd82188ab7a8fe5c87e2067eeaf6dbd308ee7137ba7173'],
+    ['0001_safety.sql', 'f6b60b2303f3242d883d59b7d6a9fc0431c13643944de7a19b2801409f5f1068'],
+    ['0002_one_owner.sql', 'b8bc13f2a916fb3e8e0e43c8a39f4dbd9962d02a0da824418807cf8eb72e91d1'],
+  ])('%s is frozen', (name, hash) => {
+    const text = readFileSync(join(drizzleFolder, name))
+    expect(new Bun.CryptoHasher('sha256').update(text).digest('hex')).toBe(hash)
+  })
+
+  test('each version migrates to the next one', () => {
+    using sqlite = new Database(':memory:')
+    for (const count of migrations.keys().map((index) => index + 1)) {
+      migrate(sqlite, 'memory', { steps: migrations.slice(0, count) })
       expect(pragma(sqlite, 'user_version')).toBe(count)
-      migrate(sqlite, 'memory')
-      expect(pragma(sqlite, 'user_version')).toBe(migrations.length)
-    },
-  )
+    }
+  })
+
+  test.each([0, 1, 3])('version %d migrates to this one at once', (count) => {
+    using sqlite = new Database(':memory:')
+    migrate(sqlite, 'memory', { steps: migrations.slice(0, count) })
+    migrate(sqlite, 'memory')
+    expect(pragma(sqlite, 'user_version')).toBe(migrations.length)
+  })
 
   test('conversations that were blocked before get the names of that day', () => {
     using sqlite = new Database(':memory:')
-    migrate(sqlite, 'memory', migrations.slice(0, 2))
+    migrate(sqlite, 'memory', { steps: migrations.slice(0, 2) })
     for (const name of ['ada', 'bob']) {
       sqlite.run(
         `INSERT INTO users (id, email, display_name, locale, role, password_hash, created_at)
@@ -83,7 +98,7 @@ describe('migrations', () => {
   test('files of others, used in messages and pictures, are kept by their owners only', () => {
     using sqlite = new Database(':memory:')
     const count = migrations.findIndex((step) => step.includes('removed_messages'))
-    migrate(sqlite, 'memory', migrations.slice(0, count))
+    migrate(sqlite, 'memory', { steps: migrations.slice(0, count) })
     sqlite.run('PRAGMA foreign_keys = OFF')
     for (const [usedBy, file] of [
       ['ada', 'kept'],
@@ -113,8 +128,8 @@ describe('migrations', () => {
     const before = sqlite.serialize()
     const halfway = 'CREATE TABLE b (x); DELETE FROM secrets; CREATE TABLE a (x)'
     const newer = [...migrations, 'CREATE TABLE a (x)', halfway]
-    expect(() => migrate(sqlite, path, newer)).toThrow(StartError)
-    expect(() => migrate(sqlite, path, newer)).toThrow(
+    expect(() => migrate(sqlite, path, { steps: newer })).toThrow(StartError)
+    expect(() => migrate(sqlite, path, { steps: newer })).toThrow(
       new StartError(
         `the database ${path} cannot be migrated and stays at version ${migrations.length}: table a already exists`,
       ),
@@ -132,14 +147,16 @@ describe('migrations', () => {
       INSERT INTO new (id) SELECT id FROM parents;
       DROP TABLE parents;
       ALTER TABLE new RENAME TO parents`
-    migrate(sqlite, 'memory', [first])
+    migrate(sqlite, 'memory', { steps: [first] })
     sqlite.run("INSERT INTO parents VALUES ('a')")
     sqlite.run("INSERT INTO children VALUES ('a')")
-    migrate(sqlite, 'memory', [first, anew])
+    migrate(sqlite, 'memory', { steps: [first, anew] })
     expect(sqlite.query('SELECT * FROM children').all()).toEqual([{ parent: 'a' }])
     expect(pragma(sqlite, 'foreign_keys')).toBe(1)
     const broken = [first, anew, 'DELETE FROM parents']
-    expect(() => migrate(sqlite, 'memory', broken)).toThrow('version 2: a foreign key is broken')
+    expect(() => migrate(sqlite, 'memory', { steps: broken })).toThrow(
+      'version 2: a foreign key is broken',
+    )
   })
 
   test('match the schema in the sources', () => {
@@ -158,6 +175,7 @@ describe('migrations', () => {
       .all()
     const names = [
       'blocks',
+      'deliveries',
       'file_uses',
       'follows',
       'messages',
@@ -191,6 +209,28 @@ describe('the start refuses in one line', () => {
       /^StartError: .*version 99.*newer executable$/,
     )
   })
+
+  test.each([
+    [98, 'DROP TABLE blocks'],
+    [1, 'DROP TABLE sent_mails'],
+    [2, 'ALTER TABLE users DROP COLUMN email_bounced_at'],
+  ])(
+    'a database of version %d from before the first release; check says the same',
+    async (version, change) => {
+      using directory = temporaryDirectory()
+      const connection = openForServer(directory.path)
+      connection.sqlite.run(
+        `PRAGMA foreign_keys = OFF; ${change}; PRAGMA user_version = ${version}`,
+      )
+      connection.close()
+      const reason = `the database ${connection.path} (version ${version}) was made before the release 0.1.0: no released hostline opens it`
+      expect(refusal(() => openForServer(directory.path))).toBe(`StartError: ${reason}`)
+      expect(await hostline(['check'], directory.path)).toMatchObject({
+        exitCode: 1,
+        out: expect.stringContaining(`FAILED database: ${reason}`),
+      })
+    },
+  )
 
   test("another program's database", () => {
     using directory = temporaryDirectory()
@@ -239,7 +279,8 @@ test('a node keeps the directory locked from the moment it leads', async () => {
   using directory = temporaryDirectory()
   const unlock = lockDirectory(directory.path, 0)
   let unlocked = 0
-  const replica = { ...replicaWithStats(), unlock: () => void unlocked++ }
+  // The replica holds the lock until its last change of the directory.
+  const replica = { ...replicaWithStats(), close: () => void unlocked++ }
   const service = await startService({ dataDir: directory.path, replica })
   expect(unlocked).toBe(0)
   await service.stop()
@@ -247,7 +288,12 @@ test('a node keeps the directory locked from the moment it leads', async () => {
   unlock?.()
 })
 
-describe('constraints', () => {
+describe('constraints', async () => {
+  const service = await startService()
+  afterAll(() => service[Symbol.asyncDispose]())
+  const { a, conversationId } = await service.pair()
+  await service.say(a, conversationId, 'hello')
+
   test.each([
     ['a role', "UPDATE users SET role = 'root'"],
     ['a locale', "UPDATE users SET locale = 'xx'"],
@@ -265,10 +311,7 @@ describe('constraints', () => {
     ['a message from a stranger', "UPDATE messages SET sender_id = 'stranger'"],
     ['a message without a conversation', "UPDATE messages SET conversation_id = 'nowhere'"],
     ['a session without a user', "UPDATE sessions SET user_id = 'nobody'"],
-  ])('reject %s', async (_, sql) => {
-    await using service = await startService()
-    const { a, conversationId } = await service.pair()
-    await service.say(a, conversationId, 'hello')
+  ])('reject %s', (_, sql) => {
     expect(() => service.sqlite.run(sql)).toThrow(/constraint failed/)
   })
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { locales, texts } from '../src/lib/i18n.ts'
+import { defaultMailText } from '../src/lib/mail-texts.ts'
 import { codeOf } from './support/authenticator.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
@@ -37,7 +38,7 @@ function mailsTo(address: string): SentMail[] {
 const mailed = (kind: keyof typeof texts.en.mails, to: string, nth = 1) =>
   waitFor(() => {
     clock.advance(500)
-    const { subject } = texts.en.mails[kind]
+    const { subject } = defaultMailText(kind, 'en')
     return mailsTo(to).filter((mail) => mail.subject === subject)[nth - 1]
   }, `${kind} to ${to}`)
 
@@ -170,7 +171,7 @@ test('the address is reserved also while no mail can be sent', async () => {
   // The hash that the mail's token would have.
   const sha256 = new Bun.CryptoHasher('sha256').update('token').digest('hex')
   own.sqlite.run(
-    "INSERT INTO one_time_tokens VALUES (?, 'change_email', ?, 'new@example.com', ?)",
+    "INSERT INTO one_time_tokens VALUES (?, 'change_email', ?, 'new@example.com', ?, 0)",
     [sha256, id, clock.now() + day],
   )
   const body = { token: 'token' }
@@ -184,7 +185,7 @@ test('an address that the mail server permanently refuses leaves no failed job a
     onRcptTo: ({ address }, _session, callback) =>
       callback(
         address.endsWith('.invalid.example')
-          ? Object.assign(new Error('no such mailbox'), { responseCode: 550 })
+          ? Object.assign(new Error('5.1.1 no such mailbox'), { responseCode: 550 })
           : null,
       ),
   })
@@ -311,6 +312,23 @@ test('reset and verification links to the former address stop working', async ()
     service.call('POST', path, { body: { token: tokenOf(mail), password: 'another horse' } })
   expect((await post('/v1/auth/verify-email', verify)).status).toBe(400)
   expect((await post('/v1/auth/password/reset', reset)).status).toBe(400)
+})
+
+test('a code mailed to the former address confirms nothing any more', async () => {
+  const { email } = await service.registerAs('user', 'quinn')
+  const person = await service.login(email)
+  const as = (path: string, body?: object) =>
+    service.call('POST', path, { token: person.token, body })
+  expect((await as('/v1/auth/confirm/code')).status).toBe(204)
+  const code = await waitFor(() => {
+    clock.advance(500)
+    return mailsTo(email).flatMap(({ text }) => /\b\d{6}\b/.exec(text)?.[0] ?? [])[0]
+  })
+  await ask(person, 'quinn@new.example')
+  await follow('confirm', tokenOf(await mailed('change_email', 'quinn@new.example')))
+  expect((await as('/v1/auth/confirm', { code })).headers.get('x-error-reason')).toBe(
+    'code_invalid',
+  )
 })
 
 test('tokens occur only in the mails, and each step is in the audit log', async () => {

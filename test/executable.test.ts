@@ -82,7 +82,7 @@ test('commands work in it', async () => {
   await server.kill('SIGTERM')
   expect(command(cwd, 'version')).toMatchObject({
     exitCode: 0,
-    out: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+    out: expect.stringMatching(/^\d+\.\d+\.\d+\+[0-9a-f]{7,40}(-dirty)?$/),
   })
   expect(command(cwd, 'user', 'create', '--email', 'a@b.co', '--role', 'admin').exitCode).toBe(0)
   expect(command(cwd, 'user', 'list').out).toContain('a@b.co')
@@ -96,6 +96,10 @@ test('serves the client with its types and a service worker', async () => {
   const read = async (path: string) => (await fetch(server.base + path)).text()
   expect(await read('/client.js')).toBe(clientScript())
   expect(await read('/client.d.ts')).toBe(clientTypes())
+  const archive = Bun.gunzipSync(
+    await (await fetch(`${server.base}/hostline-client.tgz`)).arrayBuffer(),
+  )
+  expect(Buffer.from(archive).includes('package/client.js.map')).toBe(true)
   expect(await read('/service-worker.js')).toContain('showNotification')
 })
 

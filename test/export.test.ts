@@ -68,7 +68,7 @@ describe('the export', () => {
     const { status, headers, body } = await exportOf(service, ada)
     expect([status, headers.get('content-disposition')]).toEqual([
       200,
-      'attachment; filename="hostline-export.json"',
+      'attachment; filename="account.json"',
     ])
     expect(body.user.email).toBe(ada.email)
     expect(
@@ -133,7 +133,7 @@ describe('an export', () => {
   const by = { actor: { type: 'user', id: 'ada' }, ip: '' } as const
   const open = (rows: Iterable<unknown>) => {
     const clock = createTestClock()
-    const audit = { recent: () => ({ times: 0, firstAt: 0 }), record: () => {} }
+    const audit = { mustHaveLeft() {}, record: () => {} }
     const core = { audit, clock, write: async (run: () => void) => run() }
     const exports = createExports(core as never, () => ({ list: rows }))
     return { clock, begin: () => exports.begin('ada', {}, by) }

@@ -49,7 +49,7 @@ describe('service keys', () => {
     const make = async (scopes: string[]) =>
       (await service.call('POST', '/v1/admin/service-keys', { token, body: { name: 'a', scopes } }))
         .body.scopes
-    const all = ['notifications', 'follows', 'calls', 'users']
+    const all = ['notifications', 'follows', 'calls', 'users', 'messages']
     expect(await make(['all'])).toEqual(all)
     expect(await make(['sessions', 'all'])).toEqual([...all, 'sessions'])
     expect(await make(['sessions'])).toEqual(['sessions'])
@@ -223,11 +223,31 @@ describe('follows', () => {
     const other = await service.register()
     const path = `/follows/${admin.id}/${fan.id}`
     expect((await feed('PUT', path)).status).toBe(204)
-    await feed('PATCH', `/users/${admin.id}`, { role: 'user' })
+    const { token } = await service.registerAs('admin')
+    const body = { role: 'user' }
+    await service.call('PATCH', `/v1/admin/users/${admin.id}`, { token, body })
     expect([(await feed('PUT', path)).status, followers(service, admin)]).toEqual([204, 1])
     expect((await feed('PUT', `/follows/${admin.id}/${other.id}`)).status).toBe(409)
     expect((await feed('DELETE', path)).status).toBe(204)
     expect((await feed('PUT', path)).status).toBe(409)
+  })
+
+  test('are listed, ordered by id, by page and by cursor', async () => {
+    await using started = await startWithKey()
+    const { service, feed } = started
+    const host = await service.registerAs('host')
+    const fans = [await service.register(), await service.register(), await service.register()]
+    await feed('PUT', `/follows/${host.id}`, { follower_ids: fans.map(({ id }) => id) })
+    const ids = async (query: string) => {
+      const { body } = await feed('GET', `/follows?host_id=${host.id}${query}`)
+      return [body.data.map((row: { follower_id: string }) => row.follower_id), body.pagination]
+    }
+    const all = fans.map(({ id }) => id).sort()
+    expect(await ids('')).toEqual([all, { page: 1, per_page: 20, total: 3, total_pages: 1 }])
+    const [first, { cursor }] = await ids('&limit=2')
+    expect([first, (await ids(`&cursor=${cursor}`))[0]]).toEqual([all.slice(0, 2), all.slice(2)])
+    expect((await feed('GET', '/follows')).status).toBe(400)
+    expect((await feed('GET', `/follows?host_id=${unknownId}`)).status).toBe(404)
   })
 
   test('are imported in bulk, with counts of new, existing and unknown ones', async () => {
@@ -239,9 +259,10 @@ describe('follows', () => {
       await service.register(),
     ]
     const ids = [a.id, b.id, a.id, unknownId, 'nonsense', host.id]
+    const unknown = [unknownId, 'nonsense', host.id]
     const importThem = () => feed('PUT', `/follows/${host.id}`, { follower_ids: ids })
-    expect((await importThem()).body).toEqual({ added: 2, already: 1, unknown: 3 })
-    expect((await importThem()).body).toEqual({ added: 0, already: 3, unknown: 3 })
+    expect((await importThem()).body).toEqual({ added: 2, already: 1, unknown })
+    expect((await importThem()).body).toEqual({ added: 0, already: 3, unknown })
     expect(followers(service, host)).toBe(2)
     const tooMany = { follower_ids: Array(1_001).fill(a.id) }
     expect((await feed('PUT', `/follows/${host.id}`, tooMany)).status).toBe(400)
@@ -258,7 +279,7 @@ describe('follows', () => {
     const failing = Array.from({ length: 20 }, () =>
       feed('PUT', `/follows/${host.id}/${unknownId}`),
     )
-    expect((await imported).body).toEqual({ added: 1, already: 0, unknown: 1 })
+    expect((await imported).body).toEqual({ added: 1, already: 0, unknown: [unknownId] })
     expect(new Set((await Promise.all(failing)).map(({ status }) => status))).toEqual(
       new Set([404]),
     )
@@ -319,6 +340,33 @@ describe('calls', () => {
     await using calls = await startCalls()
     for (const state of states) expect((await calls.report(state)).status).toBe(200)
     expect(await calls.maySend()).toBe(expected)
+  })
+
+  test('are listed, also by state', async () => {
+    await using calls = await startCalls()
+    await calls.report('active', 'call-2')
+    await calls.report('ended', 'call-1')
+    const ids = async (query: string) =>
+      (await calls.feed('GET', `/calls${query}`)).body.data.map(
+        (call: { call_session_id: string }) => call.call_session_id,
+      )
+    expect([await ids(''), await ids('?limit=1'), await ids('?state=active')]).toEqual([
+      ['call-1', 'call-2'],
+      ['call-1'],
+      ['call-2'],
+    ])
+  })
+
+  test('name the caller to the host', async () => {
+    await using calls = await startCalls()
+    await calls.report('ringing')
+    const { host, service } = calls
+    const { body } = await service.call('GET', '/v1/notifications', { token: host.token })
+    const { display_name } = (await service.call('GET', '/v1/users/me', calls.guest)).body
+    expect(body.data[0]).toMatchObject({
+      body: `${display_name} is waiting for you.`,
+      data: { guest_name: display_name },
+    })
   })
 
   test('return the current call', async () => {
@@ -438,6 +486,7 @@ describe('accounts', () => {
       locale: 'en',
       totp: false,
       email_bounced_at: null,
+      quiet_hours: null,
       disabled: false,
       external_id: null,
     })
@@ -480,7 +529,7 @@ describe('accounts', () => {
     expect(body).toMatchObject({ role: 'user', email_verified: false })
   })
 
-  test('are locked out at once, sockets too, and the last admin stays', async () => {
+  test('are locked out at once, sockets too, but no admin', async () => {
     await using started = await startWithKey(undefined, { listen: true })
     const { service, feed } = started
     const ada = await service.register()
@@ -491,7 +540,10 @@ describe('accounts', () => {
     const { id } = service.sqlite
       .query<{ id: string }, []>("SELECT id FROM users WHERE role = 'admin'")
       .get() ?? { id: '' }
-    expect(codeOf(await feed('PATCH', `/users/${id}`, { role: 'user' }))).toEqual([409, 'conflict'])
+    expect(codeOf(await feed('PATCH', `/users/${id}`, { disabled: true }))).toEqual([
+      403,
+      'forbidden',
+    ])
   })
 
   test.each([

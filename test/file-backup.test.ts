@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'bun:test'
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,10 +13,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { openToInspect } from '../src/db/open.ts'
+import { unseal } from '../src/db/seal.ts'
+import { startBucket } from './support/bucket.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { filesIn, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const workshop = temporaryDirectory()
 const at = (...path: string[]) => join(workshop.path, ...path)
@@ -66,6 +70,27 @@ test('a backup contains the files, and a restore brings them back', async () => 
   )
 })
 
+test('a backup with a changed letter is refused, and a sealed one is a plain database', async () => {
+  const file = at('changed.db')
+  await hostline(['backup', file], service.directory)
+  const { sqlite, close } = openToInspect(service.directory)
+  const text = sqlite.query<{ email: string }, []>('SELECT email FROM users').get()?.email ?? ''
+  close()
+  using plain = new Database(file)
+  expect(plain.query('PRAGMA integrity_check').values()).toEqual([['ok']])
+  const bytes = readFileSync(file)
+  const position = bytes.indexOf(text)
+  expect(position).toBeGreaterThan(0)
+  bytes.write('X', position)
+  writeFileSync(file, bytes)
+  const { exitCode, err } = await hostline(['restore', file], at('never'))
+  expect([exitCode, err]).toEqual([
+    1,
+    `hostline: ${file} cannot be restored: it is damaged: its content has changed since it was made`,
+  ])
+  expect(existsSync(at('never', 'hostline.db'))).toBe(false)
+})
+
 test('a restore keeps the replaced files aside, with the database', async () => {
   await hostline(['backup', at('over.db')], service.directory)
   const target = at('over')
@@ -78,6 +103,31 @@ test('a restore keeps the replaced files aside, with the database', async () => 
   expect(aside).toMatch(/^hostline-replaced-.*Z-.*-files$/)
   expect(readdirSync(join(target, aside)).sort()).toEqual([...Object.keys(all), 'newer'].sort())
   expect(out).toContain(`the former content is kept as ${join(target, aside)}`)
+})
+
+test('what a deleted account held leaves the bytes of a restored database as well', async () => {
+  await using original = await startService()
+  const names = Array.from({ length: 60 }, (_, n) => `forgotten-${n}`)
+  const people = await Promise.all(names.map((name) => original.register(name)))
+  const leaving = people.slice(0, 3)
+  await hostline(['backup', at('crowd.db')], original.directory)
+  await hostline(['restore', at('crowd.db')], at('crowd'))
+  await using restored = await startService({ dataDir: at('crowd') })
+  const hashOf = restored.sqlite.query<{ hash: string }, [string]>(
+    'SELECT password_hash AS hash FROM users WHERE id = ?',
+  )
+  const traces = leaving.flatMap(({ id, email }) => [email, String(hashOf.get(id)?.hash)])
+  const traced = () => {
+    restored.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
+    const bytes = readFileSync(at('crowd', 'hostline.db'))
+    return traces.filter((trace) => bytes.includes(trace))
+  }
+  expect(traced()).toEqual(traces)
+  for (const { token } of leaving) {
+    const body = { password: 'correct horse' }
+    expect((await restored.call('DELETE', '/v1/users/me', { token, body })).status).toBe(204)
+  }
+  await waitFor(() => traced().length === 0)
 })
 
 test('a plain database restores as it is and leaves the files unchanged', async () => {
@@ -100,6 +150,8 @@ test.each([
   rmSync(target, { recursive: true, force: true })
   await hostline(['backup', at('spoilt.db')], service.directory)
   await hostline(['restore', at('spoilt.db')], target)
+  // Like a backup of 0.1, which has no checksum of its own.
+  await unseal(at('spoilt.db'))
   const backup = new Database(at('spoilt.db'))
   backup.run(spoil)
   backup.close()
@@ -134,6 +186,52 @@ test('rows with paths and symbolic links add no foreign file to a backup', async
   const { exitCode, err } = await hostline(['backup', at('paths.db')], own.directory)
   expect([exitCode, err]).toEqual([0, expect.stringContaining('2 uploaded files are missing')])
   expect(readFileSync(at('paths.db')).includes('grab')).toBe(false)
+})
+
+test('a dated backup is copied to the bucket for backups, which keeps the newest, and comes back', async () => {
+  await using bucket = await startBucket()
+  const environment = { BACKUP_S3_URL: bucket.url }
+  const run = (...args: string[]) => hostline(args, service.directory, { environment })
+  const [directory, elsewhere] = [at('copied'), at('fetched')]
+  for (const path of [directory, elsewhere]) mkdirSync(path)
+  for (let n = 0; n < 3; n++) {
+    expect(await run('backup', directory, '--keep', '2')).toMatchObject({ exitCode: 0, err: '' })
+  }
+  const names = readdirSync(directory).sort()
+  expect(bucket.keys()).toEqual(names.map((name) => `media/people/${name}`))
+  expect((await run('check')).out).toContain('ok     bucket for backups: ')
+  const newest = join(elsewhere, String(names[1]))
+  expect(await run('backup', elsewhere, '--fetch', 'newest')).toMatchObject({
+    exitCode: 0,
+    out: `${newest}: restore it with hostline restore ${newest}`,
+  })
+  expect(
+    Buffer.compare(readFileSync(newest), readFileSync(join(directory, String(names[1])))),
+  ).toBe(0)
+  expect(statSync(newest).mode & 0o777).toBe(0o600)
+  expect(await run('backup', elsewhere, '--fetch', 'newest')).toMatchObject({
+    exitCode: 1,
+    err: `hostline: ${newest} is there already`,
+  })
+  expect((await run('backup', elsewhere, '--fetch', 'hostline-x.db')).err).toBe(
+    `hostline: the bucket has no such backup, but: ${names.join(', ')}`,
+  )
+  expect((await run('backup', at('nowhere'), '--fetch', 'newest')).err).toBe(
+    `hostline: there is no directory ${at('nowhere')}`,
+  )
+  expect(await hostline(['restore', newest], at('from-bucket'))).toMatchObject({ exitCode: 0 })
+  expect(contents(at('from-bucket'))).toEqual(all)
+})
+
+test('a backup that cannot be copied is kept, and the command fails', async () => {
+  const environment = { BACKUP_S3_URL: 's3://K:S@127.0.0.1:1/b?tls=off' }
+  mkdirSync(at('uncopied'))
+  const made = await hostline(['backup', at('uncopied')], service.directory, { environment })
+  expect(made).toMatchObject({
+    exitCode: 1,
+    err: expect.stringMatching(/^hostline: the bucket 127\.0\.0\.1:1\/b: /),
+  })
+  expect(readdirSync(at('uncopied'))).toEqual([expect.stringMatching(/^hostline-.*\.db$/)])
 })
 
 test('files in a bucket are not in a backup', async () => {

@@ -4,6 +4,7 @@ import { startBucket } from './support/bucket.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { fetchFile, filesIn, png, upload } from './support/files.ts'
+import { startObjectStore } from './support/object-store.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -47,6 +48,21 @@ test('a large file is stored and served in parts', async () => {
   expect(head.headers.get('content-length')).toBe('12000000')
 })
 
+test('a file that is no image is removed by one request', async () => {
+  await using store = await startObjectStore()
+  const clock = createTestClock()
+  await using own = await startService({ clock, environment: { FILES_S3_URL: store.url } })
+  const ben = await own.register()
+  const ids: string[] = []
+  for (const text of ['unused', 'removed']) ids.push((await upload(own, ben, text)).body.id)
+  await own.call('DELETE', `/v1/files/${ids[1]}`, { token: ben.token })
+  await waitFor(() => store.keys().length === 1)
+  clock.advance(25 * 3_600_000)
+  await waitFor(() => store.keys().length === 0)
+  await waitFor(() => own.sqlite.query('SELECT 1 FROM outbox').get() === null)
+  expect(store.counts).toMatchObject({ 'DELETE 204': 2 })
+})
+
 test('an empty file is served, and a file with a missing object is not found', async () => {
   const { body } = await upload(service, ada, '')
   expect(await (await fetchFile(service, body.file_url)).text()).toBe('')
@@ -69,15 +85,15 @@ test('a failing bucket is a 503, and check names the reason', async () => {
     '5',
     'internal_error',
   ])
-  expect(refused.log()).toContain('The request signature we calculated')
+  expect(refused.log()).toContain('403 SignatureDoesNotMatch')
   await waitFor(() => filesIn(refused).length === 0)
 })
 
 test.each([
   [() => bucket.url, /^ok {5}files: 127\.0\.0\.1:\d+\/media$/m],
-  [() => bucket.urlOf('wrong'), /^FAILED files: SignatureDoesNotMatch/m],
-  [() => bucket.url.replace(/:\d+\/media/, ':1/media'), /^FAILED files: ConnectionRefused/m],
-  [() => bucket.url.replace('/media/', '/nowhere/'), /^FAILED files: NoSuchBucket/m],
+  [() => bucket.urlOf('wrong'), /^FAILED files: .*403 SignatureDoesNotMatch/m],
+  [() => bucket.url.replace(/:\d+\/media/, ':1/media'), /^FAILED files: .*ECONNREFUSED/m],
+  [() => bucket.url.replace('/media/', '/nowhere/'), /^FAILED files: .*404 NoSuchBucket/m],
   [() => '', /^ok {5}files: in the data directory$/m],
 ])('check reports the bucket', async (url, line) => {
   const { out } = await hostline(['check'], service.directory, {

@@ -323,6 +323,142 @@ describe('attachments of a ticket', () => {
   })
 })
 
+describe('several files of a message', () => {
+  const several = (...files: Uploaded[]) => ({
+    type: 'file',
+    body: 'three',
+    attachments: files.map(({ file_url, file_name, file_size, file_type }) => ({
+      file_url,
+      file_name,
+      file_size,
+      file_type,
+    })),
+    client_id: 'several',
+  })
+
+  test('are shown in order, the first also beside them, everywhere that messages are', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const files = [await put(a, 'a.png'), await put(a, 'b.png'), await put(a, 'c.png')]
+    const [first] = files.map(({ id, ...file }) => file)
+    const sent = await send(a, conversationId, several(...files))
+    const attachments = files.map(({ id, ...file }) => file)
+    expect([sent.status, sent.body]).toEqual([
+      201,
+      expect.objectContaining({ ...first, type: 'file', attachments }),
+    ])
+    expect(attachments.map(({ width, height }) => [width, height])).toEqual(files.map(() => [1, 1]))
+    const lists = [`/v1/chat/conversations/${conversationId}/messages`, '/v1/chat/messages']
+    for (const path of lists) {
+      expect((await service.call('GET', path, { token: b.token })).body.data).toEqual([sent.body])
+    }
+    const exported = await service.call('GET', '/v1/users/me/export', { token: b.token })
+    expect(exported.body.messages).toEqual([sent.body])
+    const one = await send(a, conversationId, { ...several(files[1]), client_id: 'one' })
+    expect(one.body).toMatchObject({ file_url: files[1].file_url, file_name: 'b.png' })
+    expect(Object.keys(one.body)).not.toContain('attachments')
+  })
+
+  test('are part of the content that a repeated message is compared with', async () => {
+    const { a, conversationId } = await service.pair()
+    const files = [await put(a), await put(a), await put(a)] as const
+    const first = await send(a, conversationId, several(...files))
+    const again = await send(a, conversationId, several(...files))
+    expect([again.status, again.body]).toEqual([201, first.body])
+    const other = await send(a, conversationId, several(files[0], files[2]))
+    expect(other.status).toBe(409)
+  })
+
+  test('are kept by it, gone with it, and shown to the desk while a report is open', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const root = await service.registerAs('admin')
+    const files = [await put(a), await put(a)] as const
+    const sent = await send(a, conversationId, several(...files))
+    await pass(25, [a, b, root])
+    for (const { file_url } of files) expect(await isThere(file_url)).toBe(true)
+    const path = `/v1/admin/reports/${await report(b, sent.body.id)}`
+    await remove(a, conversationId, sent.body.id)
+    for (const { file_url } of files) expect(await isThere(file_url)).toBe(false)
+    const list = await service.call('GET', '/v1/chat/messages', { token: b.token })
+    expect([list.body.data[0].file_url, list.body.data[0].attachments]).toEqual([null, undefined])
+    const [shown] = (await service.call('GET', path, { token: root.token })).body.messages
+    expect(shown.attachments.map((file: Uploaded) => file.file_name)).toEqual(['a.png', 'a.png'])
+    for (const { file_url } of [shown, ...shown.attachments]) {
+      const { pathname, search } = new URL(file_url)
+      expect((await service.request(pathname + search)).status).toBe(200)
+    }
+    // A later report finds what the message said.
+    const { body: later } = await service.call('POST', '/v1/reports', {
+      token: b.token,
+      body: { message_id: sent.body.id, reason: 'fraud' },
+    })
+    expect(later.id).toBe(path.split('/').at(-1))
+    const exported = await service.call('GET', '/v1/users/me/export', { token: a.token })
+    expect(exported.body.messages[0].attachments).toHaveLength(2)
+    await service.call('PATCH', path, { token: root.token, body: { status: 'resolved' } })
+    await pass(31 * 24, [])
+    for (const file of files) await isGone(file)
+  })
+
+  test('lose size and placeholder each with its file', async () => {
+    const { a, conversationId } = await service.pair()
+    const files = [await put(a), await put(a)] as const
+    await send(a, conversationId, several(...files))
+    await service.call('DELETE', `/v1/files/${files[0].id}`, { token: a.token })
+    const list = await service.call('GET', '/v1/chat/messages', { token: a.token })
+    const [message] = list.body.data
+    expect([message.width, message.attachments.map((it: { width: number }) => it.width)]).toEqual([
+      undefined,
+      [undefined, 1],
+    ])
+  })
+
+  test('are checked each: whose they are, how many, and their fields', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const [mine, theirs] = [await put(a), await put(b)]
+    const refused = async (body: object) => {
+      const answer = await send(a, conversationId, body)
+      return [answer.status, answer.body.error.details]
+    }
+    expect(await refused(several(mine, theirs))).toEqual([
+      400,
+      { 'attachments.1.file_url': 'must be the address of a file that you have uploaded' },
+    ])
+    const eleven = Array.from({ length: 11 }, () => mine)
+    expect(await refused(several(...eleven))).toEqual([400, { attachments: expect.any(String) }])
+    expect(await refused({ ...several(), attachments: [] })).toEqual([
+      400,
+      { attachments: expect.any(String) },
+    ])
+    expect(await refused({ ...several(), attachments: [{ file_name: '' }] })).toEqual([
+      400,
+      expect.objectContaining({ 'attachments.0.file_url': 'is required' }),
+    ])
+    expect(await refused({ type: 'file', body: '' })).toEqual([400, { file_url: 'is required' }])
+    for (const type of [undefined, 'text']) {
+      expect(await refused({ ...several(mine), type })).toEqual([
+        400,
+        { attachments: 'can stand only in a message of type file' },
+      ])
+    }
+    const ten = await send(a, conversationId, several(...eleven.slice(1)))
+    expect([ten.status, ten.body.attachments.length]).toEqual([201, 10])
+  })
+
+  test('count towards the daily text with their names and addresses', async () => {
+    const { a, conversationId } = await service.pair()
+    const name = 'n'.repeat(255)
+    const link = { file_url: `https://files.example.com/${'x'.repeat(2_000)}`, file_name: name }
+    const files = Array.from({ length: 10 }, () => link)
+    const before = service.sqlite.query('SELECT bytes FROM text_usage WHERE user_id = ?')
+    for (let n = 0; n < 3; n++) {
+      const sent = await send(a, conversationId, { type: 'file', body: '', attachments: files })
+      expect(sent.status).toBe(201)
+    }
+    // The count is saved every 64 KiB.
+    expect(before.get(a.id)).toEqual({ bytes: expect.any(Number) })
+  })
+})
+
 test('a message never refers to a file that the clean-up has taken, in either order', async () => {
   const { a, b, conversationId } = await service.pair()
   const outcomes = new Set<number>()

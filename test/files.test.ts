@@ -96,6 +96,9 @@ describe('an upload', () => {
         file_name: 'Häuschen 1.png',
         file_size: png.byteLength,
         file_type: 'image/png',
+        width: 1,
+        height: 1,
+        placeholder: expect.stringMatching(/^[\w+/=]{20,}$/),
       },
     ])
     expect(readFileSync(join(service.directory, 'files', body.id))).toEqual(png)
@@ -228,7 +231,7 @@ describe('a file', () => {
     ['a picture', png, 'image/png', 'inline', 'image/png'],
     [
       'a picture of an older name',
-      Buffer.from([255, 216, 255, 224]),
+      Buffer.from('ffd8ffe000104a46494600010100000100010000ffd9', 'hex'),
       'image/jpg',
       'inline',
       'image/jpg',
@@ -533,6 +536,27 @@ describe('a slow upload', () => {
     expect((await answer).body.id).toBe(id)
     expect((await own.call('POST', path, { token: a.token, body: file })).status).toBe(201)
   })
+})
+
+test('own files are listed, newest first, with the room that they take', async () => {
+  const [bob, eve] = [await service.register(), await service.register()]
+  const [one, two, three] = [
+    await upload(service, bob, 'one'),
+    await upload(service, bob, 'x'.repeat(100_000)),
+    await upload(service, bob, 'three'),
+  ]
+  await upload(service, eve, 'of another')
+  await service.call('DELETE', `/v1/files/${one.body.id}`, { token: bob.token })
+  const list = (query = '') => service.call('GET', `/v1/files${query}`, { token: bob.token })
+  const created_at = expect.any(String)
+  const room = { used: 100_000 + 16_384, quota: 500_000_000 }
+  const data = [three, two].map(({ body }) => ({ ...body, created_at }))
+  const pagination = { page: 1, per_page: 20, total: 2, total_pages: 1 }
+  expect((await list()).body).toEqual({ success: true, data, pagination, ...room })
+  const first = (await list('?limit=1')).body
+  expect([first.data, first.used]).toEqual([[data[0]], room.used])
+  const { body } = await list(`?limit=1&cursor=${first.pagination.cursor}`)
+  expect([body.data, body.pagination.has_more]).toEqual([[data[1]], false])
 })
 
 test('a page of another origin may upload with a name, and display the file', async () => {

@@ -234,7 +234,7 @@ test('unexpected requests and frames are refused as the contract says', async ()
   const faults = [...results.flatMap((result) => result.faults), ...frameFaults]
   expect({ seed, faults }).toEqual({ seed, faults: [] })
   expect(server.output()).not.toMatch(/a request failed|a frame failed|"level":"error"/)
-  expect(succeeded).toBeGreaterThan(requests / 10)
+  expect(succeeded).toBeGreaterThan(requests / 15)
   // The runtime alone grows and shrinks by tens of MB, so only many requests reveal a leak of 10 KB in each.
   if (requests === 9_000) expect(second.megabytes).toBeLessThan(1.2 * first.megabytes + 40)
 })

@@ -20,7 +20,7 @@ const consumer = createConsumer({
     },
   }),
   'orval.config.mjs': `export default {
-    hostline: { input: './api.json', output: { target: './orval.ts', client: 'fetch' } },
+    hostline: { input: './api.json', output: { target: './orval.ts', client: 'fetch', baseUrl: 'http://localhost:3000' } },
   }`,
 })
 afterAll(async () => {
@@ -73,7 +73,7 @@ const mistakes = [
   "export const b: hey.NewTicket = { subject: 's', body: 'b', titel: 't' }",
   "export const c: orval.NewTicket = { subject: 's', body: 'b', titel: 't' }",
   "hey.serviceSendNotifications({ body: { user_id: 'a', type: 'broadcast', titel: 't' } })",
-  "hey.serviceSendNotifications({ body: { user_id: 'a', type: 'unknown', title: 't' } })",
+  "hey.serviceSendNotifications({ body: { user_id: 'a', type: 'custom.moved', title: 7 } })",
   "orval.sendMessage('id', { body: 'b', titel: 't' })",
 ]
 
@@ -89,6 +89,13 @@ testAtLength(
       const data = { amount: '49.90', currency: 'EUR' }
       export const one: Schemas['NewNotification'] = { user_id: 'a', type: 'payment_captured', data }
       export const many: hey.NewNotification = { user_ids: ['a'], type: 'payment_captured', data }
+      type Message = Schemas['Message'] | hey.Message | orval.Message
+      export const urlOf = (message: Message): string | null =>
+        message.type === 'file' ? message.file_url satisfies string : message.file_url
+      export const next = (list: Schemas['ConversationCursorPage'] | hey.ConversationCursorPage | orval.ConversationCursorPage) =>
+        list.pagination.cursor satisfies string | null
+      export type Code = Schemas['ErrorCode'] | hey.ErrorCode | orval.ErrorCode
+      export const people: (Schemas['Person'] | hey.Person | orval.Person)[] = []
       export const third: orval.NewNotification = { user_id: 'a', type: 'payment_captured', data }
     `,
       'wrong.ts': imports + mistakes.map(expectError).join(''),

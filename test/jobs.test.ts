@@ -5,6 +5,7 @@ import { readConfig } from '../src/config.ts'
 import type { Core } from '../src/core.ts'
 import { openForServer } from '../src/db/open.ts'
 import { createWriter } from '../src/db/writer.ts'
+import { createDeliveryStore } from '../src/jobs/delivery-store.ts'
 import { createOutbox } from '../src/jobs/outbox.ts'
 import { type JobHandlers, startRunner } from '../src/jobs/runner.ts'
 import { PermanentFailure } from '../src/lib/errors.ts'
@@ -40,15 +41,19 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
   })
   const { orm } = connection
   const outbox = createOutbox({ orm, newId: createIds(clock), clock, afterCommit })
-  const core = { outbox, write, clock, log } as unknown as Core // the parts that a runner uses
+  const deliveries = createDeliveryStore(orm, clock)
+  const core = { outbox, deliveries, write, clock, log } as unknown as Core // the parts that a runner uses
   const nothing = async () => undefined
   const handlers: JobHandlers = {
     verification_mail: async (_, { id }) =>
       (await handle(id)) as { againAfterMilliseconds: number } | undefined,
     broadcast: nothing,
+    reach_changed: nothing,
     erasure: nothing,
+    guest_end: nothing,
     password_reset_mail: nothing,
     password_changed_mail: nothing,
+    confirm_mail: nothing,
     totp_enabled_mail: nothing,
     totp_disabled_mail: nothing,
     email_change_mail: nothing,
@@ -61,6 +66,8 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     notification_push: nothing,
     message_push: nothing,
     unread_push: nothing,
+    held_push: nothing,
+    unread_mail: nothing,
     file_removal: nothing,
     webhook_delivery: async ({ webhook_id }, { id }) =>
       (await handle(`${webhook_id} ${id}`)) as undefined,
@@ -395,15 +402,15 @@ describe('mail', () => {
     expect((await mail.next()).to).toBe(email)
   })
 
-  test('to a permanently refused address counts as done and is logged; a busy server is retried', async () => {
-    let answer = { responseCode: 451, message: 'come back later' }
+  test('bounces only when the server says that the address is wrong; any other refusal is retried', async () => {
+    let answer = { responseCode: 554, message: '5.7.1 <ada@example.com>: Relay access denied' }
     await using mail = await startMailServer({
       onRcptTo: (_address, _session, callback) =>
         callback(Object.assign(new Error(answer.message), answer)),
     })
     const clock = createTestClock()
     await using service = await startService({ clock, environment: { SMTP_URL: mail.url } })
-    const { token } = await service.register('ada')
+    const { id, token } = await service.register('ada')
     const outbox = () =>
       service.sqlite
         .query<{ attempts: number; dead: number; last_error: string }, []>(
@@ -412,24 +419,99 @@ describe('mail', () => {
         .get()
     clock.advance(1_000)
     await waitFor(() => outbox()?.last_error)
-    expect(outbox()).toMatchObject({
-      attempts: 1,
-      dead: 0,
-      last_error: expect.stringContaining('come back later'),
-    })
-    answer = { responseCode: 550, message: 'no such mailbox' }
-    clock.advance(10_000)
+    for (const [responseCode, message] of [
+      [550, 'no such mailbox'],
+      [550, '5.2.2 mailbox full'],
+      [451, '4.7.1 come back later'],
+    ] as const) {
+      const { attempts = 0 } = outbox() ?? {}
+      answer = { responseCode, message }
+      clock.advance(60_000)
+      await waitFor(() => outbox()?.attempts === attempts + 1)
+      expect(outbox()).toMatchObject({ dead: 0, last_error: expect.stringContaining(message) })
+      await waitFor(() => service.log().includes(message))
+    }
+    expect((await service.call('GET', '/v1/users/me', { token })).body.email_bounced_at).toBeNull()
+    const admin = await service.registerAs('admin')
+    const warningsOf = async () =>
+      (await service.call('GET', '/v1/admin/system', { token: admin.token })).body.warnings
+    const warning = `Mails fail and are tried again: Can't send mail - all recipients were rejected: 451 4.7.1 come back later`
+    expect(await warningsOf()).toContainEqual({ code: 'mail_failing', message: warning })
+    const checked = await hostline(['check'], service.directory)
+    expect(checked.out).toMatch(
+      /warn {3}delivery by email: fails, the last time with: .* come back later/,
+    )
+    answer = { responseCode: 550, message: '5.1.1 <ada@example.com>: no such mailbox' }
+    clock.advance(600_000)
     await waitFor(() => outbox() === null)
     const bounced = await service.call('GET', '/v1/users/me', { token })
     expect(bounced.body.email_bounced_at).toBe(new Date(clock.now()).toISOString())
     expect(service.log()).toContain('a mail server permanently refused an address')
+    expect(service.log()).toContain('550 5.1.1')
     expect(service.log()).not.toContain('ada@')
+    expect(await warningsOf()).not.toContainEqual(expect.objectContaining({ code: 'mail_failing' }))
+    const path = `/v1/admin/users/${id}/deliveries`
+    const { body } = await service.call('GET', path, { token: admin.token })
+    expect(body.data).toEqual([
+      {
+        id: expect.any(String),
+        channel: 'email',
+        kind: 'verification_mail',
+        state: 'bounced',
+        attempts: 5,
+        answer: expect.stringMatching(/550 5\.1\.1 <…@…>: no such mailbox$/),
+        at: new Date(clock.now()).toISOString(),
+      },
+    ])
+  })
+
+  test('is logged with its receipt for 30 days, exported, and forgotten with the account', async () => {
+    await using mail = await startMailServer()
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment: { SMTP_URL: mail.url } })
+    const [ada, bob] = [await service.register('ada'), await service.register('bob')]
+    const left = () =>
+      service.sqlite.query('SELECT user_id FROM deliveries ORDER BY 1').values().flat()
+    await waitFor(() => {
+      clock.advance(500)
+      return left().length === 2
+    })
+    const exported = await service.call('GET', '/v1/users/me/export', { token: ada.token })
+    expect(exported.body.deliveries).toEqual([
+      {
+        id: expect.any(String),
+        channel: 'email',
+        kind: 'verification_mail',
+        state: 'sent',
+        attempts: 1,
+        answer: expect.stringMatching(/^250 /),
+        at: expect.any(String),
+      },
+    ])
+    const body = { password: 'correct horse' }
+    await service.call('DELETE', '/v1/users/me', { token: ada.token, body })
+    expect(left()).toEqual([bob.id])
+    clock.advance(31 * 86_400_000)
+    await waitFor(() => left().length === 0)
+  })
+
+  test('that arrives ends the mark of a bounce', async () => {
+    await using mail = await startMailServer()
+    await using service = await startService({ environment: { SMTP_URL: mail.url } })
+    const { email, token } = await service.register('ada')
+    await mail.next()
+    service.sqlite.run('UPDATE users SET email_bounced_at = 1')
+    await service.call('POST', '/v1/auth/password/forgot', { body: { email } })
+    await mail.next()
+    const bouncedAt = async () =>
+      (await service.call('GET', '/v1/users/me', { token })).body.email_bounced_at
+    await waitFor(async () => (await bouncedAt()) === null)
   })
 
   test('to a permanently refused unknown address is given up', async () => {
     await using mail = await startMailServer({
       onRcptTo: (_address, _session, callback) =>
-        callback(Object.assign(new Error('no such mailbox'), { responseCode: 550 })),
+        callback(Object.assign(new Error('5.1.1 no such mailbox'), { responseCode: 550 })),
     })
     const clock = createTestClock()
     const environment = { SMTP_URL: mail.url, SUPPORT_INBOX: 'desk@example.com' }

@@ -558,6 +558,10 @@ describe('a report', () => {
       report: list.data[0],
     })
     expect((await it.asRoot('GET', '/v1/admin/reports?status=resolved')).body.data).toEqual([])
+    const about = async ({ id }: { id: string }) =>
+      (await it.asRoot('GET', `/v1/admin/reports?reported_id=${id.toLowerCase()}`)).body.data
+    expect(await about(it.ada)).toEqual(list.data)
+    expect(await about(it.bob)).toEqual([])
     expect((await it.asRoot('GET', '/v1/admin/reports?status=new')).status).toBe(400)
     await plain.settled()
     expect(plain.frames).toEqual([])

@@ -174,16 +174,19 @@ describe('the feed', () => {
     expect([await countOf(service, ada), await countOf(service, bob)]).toEqual([1, 1])
   })
 
-  test('accepts all of a list or nothing', async () => {
+  test('reaches those of a list who exist, and names the others', async () => {
     await using fed = await startFed()
     const { service, ada, key } = fed
-    const body = { user_ids: [ada.id, unknownId], type: 'broadcast' }
+    const unknown = [unknownId, 'ext:nobody', 'nonsense', 'ext:', '']
+    const body = { user_ids: [ada.id, ...unknown], type: 'broadcast' }
     const answer = await service.call('POST', '/v1/service/notifications', { token: key, body })
-    expect([answer.status, answer.body.error.details]).toEqual([
-      400,
-      { 'user_ids.1': 'must be an existing user' },
+    const { data, ...rest } = answer.body
+    expect([answer.status, data.length, rest]).toEqual([
+      201,
+      1,
+      { duplicates: 0, muted: 0, unknown },
     ])
-    expect(await countOf(service, ada)).toBe(0)
+    expect(await countOf(service, ada)).toBe(1)
   })
 
   test.each<[wrong: object, ...fields: string[]]>([
@@ -199,7 +202,8 @@ describe('the feed', () => {
     [{ dedupe_key: '' }, 'dedupe_key'],
     [{ data: 'text' }, 'data'],
     [{ data: ['a'] }, 'data'],
-    [{ user_ids: ['x', unknownId, 5] }, 'user_ids.0', 'user_ids.2'],
+    [{ user_ids: ['x', unknownId, 5] }, 'user_ids.2'],
+    [{ user_id: undefined, user_ids: ['x'] }, 'user_ids.0'],
     [{ data: { amount: 12 } }, 'data.amount'],
     [{ data: { nested: {} } }, 'data.nested'],
     [{ data: { amount: '12,50', currency: 'euro' } }, 'data.amount', 'data.currency'],
@@ -257,7 +261,7 @@ describe('automatic notifications', () => {
     await using fed = await startFed()
     const { service, key, ada } = fed
     const guest = await service.register('guest')
-    const parties = { host_id: ada.id, guest_id: guest.id }
+    const parties = { host_id: ada.id, guest_id: guest.id, guest_name: 'guest' }
     for (const [id, state] of [
       ['c1', 'ringing'],
       ['c1', 'ringing'],
@@ -274,7 +278,7 @@ describe('automatic notifications', () => {
       type,
       data,
     ])
-    const data = { call_session_id: 'c1', guest_id: guest.id }
+    const data = { call_session_id: 'c1', guest_id: guest.id, guest_name: 'guest' }
     expect(notified).toEqual([
       ['call_missed', data],
       ['call_incoming', data],
@@ -363,7 +367,7 @@ describe('preferences', () => {
     const usual = Object.fromEntries(
       types.map((type) => [type, { ...all, email: type === 'support_reply' }]),
     )
-    Object.assign(usual, { chat_message: { push: true } })
+    Object.assign(usual, { chat_message: { push: true, email: true } })
     expect((await service.call('GET', preferences, { token })).body).toEqual(usual)
     const body = { follow_new: { push: false }, broadcast: { in_app: false, email: true } }
     const changed = await service.call('PUT', preferences, { token, body })
@@ -429,6 +433,83 @@ describe('preferences', () => {
     const fed = await anyFed()
     const { token } = fed.ada
     const answer = await fed.service.call('PUT', preferences, { token, body })
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+})
+
+describe('a type of the platform', () => {
+  const preferences = '/v1/notifications/preferences'
+  const type = 'custom.booking_moved'
+  const moved = { type, title: 'Booking moved', body: 'Now at 15:00', data: { booking_id: 'b-1' } }
+
+  test('is listed, counted, read, sent to sockets and exported like any other', async () => {
+    await using fed = await startFed({ listen: true })
+    const { service, ada, notify } = fed
+    const socket = await service.connect(ada, '&events=notification')
+    const { status, body } = await notify(moved)
+    const [notification] = body.data
+    expect([status, notification]).toMatchObject([201, { ...moved, read: false }])
+    expect((await socket.next('notification'))?.notification).toEqual(notification)
+    expect((await listOf(service, ada)).data).toEqual([notification])
+    expect(await countOf(service, ada)).toBe(1)
+    expect((await readOne(service, ada, notification.id)).status).toBe(204)
+    expect(await countOf(service, ada)).toBe(0)
+    const { body: exported } = await service.call('GET', '/v1/users/me/export', ada)
+    expect(exported.notifications).toEqual([{ ...notification, read: true }])
+    socket.close()
+  })
+
+  test('has a preference of its own, at first that of a broadcast', async () => {
+    await using fed = await startFed()
+    const { service, ada, notify } = fed
+    const off = { in_app: false, push: false, email: false }
+    const put = async (body: object) =>
+      (await service.call('PUT', preferences, { token: ada.token, body })).body
+    expect(Object.keys(await put({ broadcast: off }))).not.toContain(type)
+    const changed = await put({ [type]: { push: false } })
+    expect(changed[type]).toEqual({ in_app: true, push: false, email: false })
+    expect((await notify(moved)).body).toMatchObject({ data: [{ type }], muted: 0 })
+    expect((await put({ [type]: { in_app: false } }))[type]).toEqual(off)
+    expect((await notify(moved)).body).toEqual({ data: [], duplicates: 0, muted: 1 })
+    expect((await notify({ ...moved, type: 'custom.other' })).body.muted).toBe(0)
+    const { body: exported } = await service.call('GET', '/v1/users/me/export', ada)
+    expect(exported.notification_preferences[0][type]).toEqual(off)
+  })
+
+  test('is bounded in number for each person', async () => {
+    await using fed = await startFed()
+    const { token } = fed.ada
+    const many = Array.from({ length: 101 }, (_, n) => [`custom.t${n}`, { push: false }])
+    const put = (body: object) => fed.service.call('PUT', preferences, { token, body })
+    const { status, body } = await put(Object.fromEntries(many))
+    expect([status, body.error.details]).toEqual([
+      400,
+      { 'custom.t0': 'would be one more than 100 types of the platform' },
+    ])
+    expect((await put(Object.fromEntries(many.slice(1)))).status).toBe(200)
+    expect((await put(Object.fromEntries(many.slice(1)))).status).toBe(200)
+  })
+
+  test.each([
+    [{ [type]: true }, { [type]: 'must be an object' }],
+    [{ [type]: { push: 1 } }, { [`${type}.push`]: 'must be true or false' }],
+    [{ [type]: null }, { body: 'must name something to change' }],
+    [{ 'custom.Booking': { push: false } }, { body: 'must name something to change' }],
+  ])('of preferences %j is refused', async (body, details) => {
+    const { service, ada } = await anyFed()
+    const answer = await service.call('PUT', preferences, { token: ada.token, body })
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+
+  test.each([
+    [{ title: undefined }, { title: 'is required' }],
+    [{ body: null }, { body: 'is required' }],
+    [{ type: 'custom.' }, { type: expect.stringContaining('broadcast, ^custom') }],
+    [{ type: `custom.${'a'.repeat(41)}` }, { type: expect.stringContaining('must be one of') }],
+    [{ type: 'custom.a\n' }, { type: expect.stringContaining('must be one of') }],
+  ])('with %j is refused', async (change, details) => {
+    const { notify } = await anyFed()
+    const answer = await notify({ ...moved, ...change })
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
 })

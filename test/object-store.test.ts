@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { AwsClient } from 'aws4fetch'
 import { bucket } from '../src/config-values.ts'
-import { openBucket } from '../src/files/s3.ts'
 import { startObjectStore } from './support/object-store.ts'
 import { createRandom } from './support/random.ts'
 import { waitFor, waitOut } from './support/wait.ts'
@@ -220,21 +219,6 @@ test('many objects are deleted at once, with the checksum that the protocol requ
   const answer = await ask('POST', '/backups?delete', { body, headers })
   expect(await answer.text()).toContain('<Deleted><Key>house/b&amp;&#x27;</Key></Deleted>')
   expect(store.keys()).toEqual(['c'])
-})
-
-test("Bun's own client puts, gets, lists and deletes", async () => {
-  const client = openBucket(bucket(store.url))
-  await client.write('house/a & b', bytes)
-  expect(await client.file('house/a & b').slice(3, 8).bytes()).toEqual(bytes.slice(3, 8))
-  expect((await client.stat('house/a & b')).size).toBe(1_000)
-  const { contents } = await client.list({ prefix: 'house/' })
-  expect(contents).toMatchObject([{ key: 'house/a & b', size: 1_000 }])
-  await client.delete('house/a & b')
-  expect(await client.exists('house/a & b')).toBe(false)
-  const stranger = openBucket(bucket(store.urlOf('wrong/secret')))
-  expect(await stranger.write('house/x', 'x').catch(({ code }) => code)).toBe(
-    'SignatureDoesNotMatch',
-  )
 })
 
 test('a failing PUT took effect in half of the cases; a retry then finds its own object', async () => {

@@ -29,6 +29,7 @@ describe('jobs', () => {
       attempts: 12,
       last_error: 'the server said no',
       run_at: time,
+      subject: { type: 'ticket', id: 'none', name: null },
     }
     expect((await jobs('state=dead')).data).toEqual([dead])
     expect((await jobs('state=dead')).pagination.total).toBe(1)
@@ -61,6 +62,18 @@ describe('jobs', () => {
       ['user', later],
       ['user', other],
     ])
+  })
+
+  test('say whom they are for', async () => {
+    await using service = await startService({ clock: createTestClock() })
+    const { token, id } = await service.registerAs('admin', 'root')
+    const job = insertDeadJob(service.sqlite)
+    service.sqlite.run(`UPDATE outbox SET payload = json_object('user_id', ?) WHERE id = ?`, [
+      id,
+      job,
+    ])
+    const { body } = await service.call('GET', '/v1/admin/jobs?state=dead', { token })
+    expect(body.data[0].subject).toEqual({ type: 'user', id, name: 'root' })
   })
 
   test('are listed, retried and discarded on the command line', async () => {
@@ -125,6 +138,17 @@ describe('the audit log', () => {
     const past = '1970-01-01T00:00:00Z'
     expect((await search(`from=${past}&to=9999-12-31T00:00:00Z`)).data).toEqual(all.data)
     expect((await search('from=yesterday')).error.details).toEqual({ from: expect.any(String) })
+  })
+
+  test('names the users, as long as their accounts exist', async () => {
+    await using log = await openLog()
+    const { search, root, ada, service } = log
+    const [entry] = (await search('action=user_disabled')).data
+    expect(entry.actor).toEqual({ type: 'user', id: root.id, name: 'root' })
+    expect(entry.target).toEqual({ type: 'user', id: ada.id, name: 'ada' })
+    await service.call('DELETE', `/v1/admin/users/${ada.id}`, { token: root.token })
+    const [after] = (await search('action=user_disabled')).data
+    expect(after.target).toEqual({ type: 'user', id: ada.id, name: null })
   })
 
   test('keeps the filter in its cursor', async () => {
@@ -201,11 +225,12 @@ describe('the system', () => {
       outbox: [{ kind: 'assignee_mail', state: 'dead', count: 1 }],
       mail: { configured: true, last_sent_at: time, last_failed_at: null, last_error: null },
       push: { configured: false, last_sent_at: null, last_failed_at: null, last_error: null },
-      webhooks: { total: 0, disabled: 0, failing: 0 },
+      webhooks: { total: 0, disabled: 0, failing: 0, dropped: 0 },
       replication: null,
       last_backup_at: null,
       warnings: [
         { code: 'no_admin_totp', message: expect.any(String) },
+        { code: 'dead_jobs', message: expect.any(String) },
         { code: 'no_backup', message: expect.any(String) },
       ],
     })
@@ -366,7 +391,7 @@ describe('the request log', () => {
         counts: {
           '429 GET /v1/openapi.json': 497,
           '429 GET /v1/users/me': 1,
-          '400 POST /v1/auth/login': 1,
+          '429 POST /v1/auth/login': 1,
         },
       }),
       expect.objectContaining({ user: id, counts: { '429 GET /v1/users/me': 7 } }),

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { codeOf } from './support/authenticator.ts'
+import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
-import { type Person, startService, type TestService } from './support/service.ts'
+import { type Person, readAnswer, startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const password = 'correct horse'
 
@@ -28,6 +30,7 @@ async function bring(external_id: string, more: object = {}) {
   const body = { email: `p${++names}@example.com`, external_id, ...more }
   return (await feed('POST', '/users', body)).body
 }
+const unverified = { email_verified: false, role: 'user' }
 const ext = (externalId: string) => encodeURIComponent(`ext:${externalId}`)
 
 describe('users created by the platform', () => {
@@ -52,6 +55,7 @@ describe('users created by the platform', () => {
       locale: 'de',
       totp: false,
       email_bounced_at: null,
+      quiet_hours: null,
       disabled: false,
       external_id: 'crm/1',
     }
@@ -79,12 +83,36 @@ describe('users created by the platform', () => {
     expect(verified.body.role).toBe('verified_user')
   })
 
-  test('are created once: the same external id returns the first, a taken address 409', async () => {
-    const first = await bring('once')
-    const again = await feed('POST', '/users', { email: 'other@example.com', external_id: 'once' })
-    expect([again.status, again.body]).toEqual([201, first])
-    const taken = await feed('POST', '/users', { email: first.email, external_id: 'twice' })
+  test('are created once: the same external id brings the first up to date, a taken address is 409', async () => {
+    const first = await bring('once', { email_verified: true })
+    const again = await feed('POST', '/users', {
+      email: 'OTHER@example.com',
+      email_verified: true,
+      external_id: 'once',
+      display_name: 'Onda',
+      locale: 'fr',
+      role: 'host',
+      avatar_url: 'https://example.com/o.png',
+    })
+    const changed = {
+      email: 'other@example.com',
+      display_name: 'Onda',
+      locale: 'fr',
+      role: 'host',
+      avatar_url: 'https://example.com/o.png',
+    }
+    expect([again.status, again.body]).toEqual([200, { ...first, ...changed }])
+    const repeated = { email: 'other@example.com', external_id: 'once', avatar_url: null }
+    const rows = () => service.sqlite.query('SELECT count(*) AS n FROM audit_log').get()
+    const before = rows()
+    expect((await feed('POST', '/users', repeated)).body).toEqual(again.body)
+    expect(rows()).toEqual(before)
+    const taken = await feed('POST', '/users', { email: again.body.email, external_id: 'twice' })
     expect(refusalOf(taken)).toEqual([409, 'email_taken'])
+    const [second, other] = [await bring('second'), await bring('third')]
+    const update = { email: other.email, external_id: 'second' }
+    expect(refusalOf(await feed('POST', '/users', update))).toEqual([409, 'email_taken'])
+    expect((await feed('GET', `/users/${second.id}`)).body).toEqual(second)
   })
 
   test.each([
@@ -129,12 +157,154 @@ describe('users created by the platform', () => {
     expect((await feed('GET', `/users/${ext('dan')}`)).body.id).toBe(dan.id)
   })
 
-  test('free their external id on removal', async () => {
+  test('are removed by the platform, as they could themselves, which frees their external id', async () => {
     const gone = await bring('gone')
-    const root = await service.registerAs('admin')
-    await service.call('DELETE', `/v1/admin/users/${gone.id}`, { token: root.token })
+    const { body } = await feed('POST', `/users/${ext('gone')}`)
+    expect(body.error.code).toBe('not_found')
+    expect((await feed('DELETE', `/users/${ext('gone')}`)).status).toBe(204)
+    expect((await feed('DELETE', `/users/${gone.id}`)).status).toBe(404)
     expect((await feed('GET', `/users/${ext('gone')}`)).status).toBe(404)
     expect((await bring('gone')).id).not.toBe(gone.id)
+    const rows = service.sqlite
+      .query(
+        'SELECT action, actor_type FROM audit_log WHERE target_id = ? ORDER BY id DESC LIMIT 1',
+      )
+      .all(gone.id)
+    expect(rows).toEqual([{ action: 'user_deleted', actor_type: 'service_key' }])
+  })
+
+  test('are logged out on every device', async () => {
+    const eve = await bring('eve')
+    const session = await service.call('POST', `/v1/service/users/${eve.id}/sessions`, logins)
+    const me = () => service.call('GET', '/v1/users/me', { token: session.body.access_token })
+    expect((await me()).status).toBe(200)
+    expect((await feed('DELETE', `/users/${ext('eve')}/sessions`)).status).toBe(204)
+    expect((await me()).status).toBe(401)
+    expect((await feed('DELETE', `/users/${ext('nobody')}/sessions`)).status).toBe(404)
+  })
+
+  test('get a new address at once: unverified with a mail, or verified without', async () => {
+    const fay = await bring('fay', { email_verified: true })
+    const session = await service.call('POST', `/v1/service/users/${fay.id}/sessions`, logins)
+    const moved = await feed('PATCH', `/users/${ext('fay')}`, { email: 'Fay@new.example' })
+    expect(moved.body).toEqual({ ...fay, email: 'fay@new.example', ...unverified })
+    const token = session.body.access_token
+    expect((await service.call('GET', '/v1/users/me', { token })).body.email).toBe(moved.body.email)
+    const mail = await waitFor(
+      () => service.logged.find((it) => it.includes('fay@new.example')),
+      'a mail',
+    )
+    expect(mail).toContain('verify-email')
+    const told = { email: 'fay@third.example', email_verified: true, locale: 'pt' }
+    const sure = await feed('PATCH', `/users/${fay.id}`, told)
+    expect(sure.body).toEqual({ ...fay, ...told })
+    const [, link = ''] = /#token=([\w-]{43})/.exec(mail) ?? []
+    const former = await service.call('POST', '/v1/auth/verify-email', { body: { token: link } })
+    expect(former.status).toBe(400)
+  })
+
+  test('take an address over from an account that was never verified, and from no other', async () => {
+    const [squatter, owner] = [await service.register('squatter'), await bring('gil')]
+    const taken = await feed('PATCH', `/users/${owner.id}`, { email: squatter.email })
+    expect([taken.status, taken.body.email]).toEqual([200, squatter.email])
+    expect((await feed('GET', `/users/${squatter.id}`)).status).toBe(404)
+    const proved = await service.registerAs('user')
+    const refused = await feed('PATCH', `/users/${owner.id}`, { email: proved.email })
+    expect(refusalOf(refused)).toEqual([409, 'email_taken'])
+  })
+
+  test('that are admins keep their address, role, access and account', async () => {
+    const [root] = [await service.registerAs('admin'), await service.registerAs('admin')]
+    for (const attempt of [
+      feed('PATCH', `/users/${root.id}`, { email: 'mine@example.com', email_verified: true }),
+      feed('PATCH', `/users/${root.id}`, { role: 'user' }),
+      feed('PATCH', `/users/${root.id}`, { disabled: true }),
+      feed('DELETE', `/users/${root.id}`),
+      feed('DELETE', `/users/${root.id}/sessions`),
+    ]) {
+      const refused = await attempt
+      expect(refusalOf(refused)).toEqual([403, 'role_required'])
+      expect(refused.body.error.message).toBe(
+        'A service key cannot do this to an admin, nor make one.',
+      )
+    }
+    expect((await service.call('GET', '/v1/users/me', root)).body.email).toBe(root.email)
+  })
+})
+
+describe('a confirmation by a mailed code', () => {
+  const askFor = ({ token }: { token: string }) =>
+    service.call('POST', '/v1/auth/confirm/code', { token })
+  const confirm = ({ token }: { token: string }, code: string) =>
+    service.call('POST', '/v1/auth/confirm', { token, body: { code } })
+
+  async function brought(externalId: string, more = {}) {
+    const user = await bring(externalId, { email_verified: true, ...more })
+    const answer = await service.call('POST', `/v1/service/users/${user.id}/sessions`, logins)
+    return { ...user, token: answer.body.access_token }
+  }
+
+  /** @param n which mail to this address */
+  const codeFor = (email: string, n = 0): Promise<string> =>
+    waitFor(() => {
+      const mails = service.logged.filter((line) => line.includes(email))
+      return mails.flatMap((mail) => /Your code: (\d{6})/.exec(mail)?.[1] ?? [])[n]
+    }, 'a code')
+
+  const wrong = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
+
+  test('lets people without a password remove their account', async () => {
+    const person = await brought('hana')
+    const remove = () => service.call('DELETE', '/v1/users/me', { token: person.token, body: {} })
+    expect(refusalOf(await remove())).toEqual([403, 'confirm_required'])
+    expect((await askFor(person)).status).toBe(204)
+    const code = await codeFor(person.email)
+    const refused = await confirm(person, wrong(code))
+    expect([...refusalOf(refused), refused.body.error.code]).toEqual([
+      401,
+      'code_invalid',
+      'invalid_credentials',
+    ])
+    expect((await confirm(person, ` ${code} `)).status).toBe(204)
+    expect(refusalOf(await confirm(person, code))).toEqual([401, 'code_invalid'])
+    expect((await remove()).status).toBe(204)
+  })
+
+  test('is void after five wrong attempts', async () => {
+    const person = await brought('ines')
+    await askFor(person)
+    const code = await codeFor(person.email)
+    for (let n = 0; n < 5; n++) expect((await confirm(person, wrong(code))).status).toBe(401)
+    expect(refusalOf(await confirm(person, code))).toEqual([401, 'code_invalid'])
+  })
+
+  test('works for its own person only, and not after ten minutes', async () => {
+    const [person, other] = [await brought('jo'), await brought('kim')]
+    await askFor(person)
+    const code = await codeFor(person.email)
+    expect(refusalOf(await confirm(other, code))).toEqual([401, 'code_invalid'])
+    const late =
+      "UPDATE one_time_tokens SET expires_at = expires_at - 600000 WHERE purpose = 'confirm'"
+    service.sqlite.run(late)
+    expect(refusalOf(await confirm(person, code))).toEqual([401, 'code_invalid'])
+  })
+
+  test('needs a verified address, and is mailed once a minute; a new code replaces the first', async () => {
+    const unproved = await brought('lea', { email_verified: false })
+    expect(refusalOf(await askFor(unproved))).toEqual([403, 'email_not_verified'])
+    const person = await brought('mia')
+    await askFor(person)
+    const throttled = await askFor(person)
+    expect(refusalOf(throttled)).toEqual([429, 'mail_throttled'])
+    expect(Number(throttled.headers.get('retry-after'))).toBeGreaterThan(50)
+    const first = await codeFor(person.email)
+    service.sqlite.run('DELETE FROM sent_mails')
+    await askFor(person)
+    const second = await codeFor(person.email, 1)
+    if (first !== second) {
+      expect(refusalOf(await confirm(person, first))).toEqual([401, 'code_invalid'])
+    }
+    expect((await confirm(person, second)).status).toBe(204)
   })
 })
 
@@ -278,7 +448,7 @@ describe('an address that a stranger registered first', () => {
     const thief = await squat()
     service.sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [thief.id])
     const token = new Bun.CryptoHasher('sha256').update(thief.id).digest('hex')
-    service.sqlite.run("INSERT INTO one_time_tokens VALUES (?, 'reset_password', ?, ?, ?)", [
+    service.sqlite.run("INSERT INTO one_time_tokens VALUES (?, 'reset_password', ?, ?, ?, 0)", [
       token,
       thief.id,
       thief.email,
@@ -339,7 +509,7 @@ describe('an address that a stranger registered first', () => {
     const thief = await service.register()
     const address = `thief${++names}@thief.example`
     const sha256 = new Bun.CryptoHasher('sha256').update(thief.id).digest('hex')
-    service.sqlite.run("INSERT INTO one_time_tokens VALUES (?, 'change_email', ?, ?, ?)", [
+    service.sqlite.run("INSERT INTO one_time_tokens VALUES (?, 'change_email', ?, ?, ?, 0)", [
       sha256,
       thief.id,
       address,
@@ -396,7 +566,7 @@ describe('`ext:` and the external id', () => {
     expect((await feed('PUT', `/follows/${ext('host')}/${ext('fan')}`)).status).toBe(204)
     const follower_ids = ['ext:fan', 'ext:guest', 'ext:nobody', fan.id]
     const imported = await feed('PUT', `/follows/${ext('host')}`, { follower_ids })
-    expect(imported.body).toEqual({ added: 1, already: 2, unknown: 1 })
+    expect(imported.body).toEqual({ added: 1, already: 2, unknown: ['ext:nobody'] })
     expect((await feed('DELETE', `/follows/${host.id}/${ext('fan')}`)).status).toBe(204)
     expect((await feed('PUT', `/follows/${ext('nobody')}/${ext('fan')}`)).status).toBe(404)
     const call = { state: 'active', host_id: 'ext:host', guest_id: 'ext:guest' }
@@ -425,6 +595,26 @@ describe('`ext:` and the external id', () => {
     expect(await details({ user_id: erik.id, data: { guest_id: 'ext:nobody' } })).toEqual({
       'data.guest_id': 'must be an existing user',
     })
+  })
+
+  test('open conversations, in sessions that the platform made', async () => {
+    const [max, nora] = [await bring('max'), await bring('nora')]
+    const session = await service.call('POST', `/v1/service/users/${max.id}/sessions`, logins)
+    const open = (token: string, user_id: string) =>
+      service.call('POST', '/v1/chat/conversations', { token, body: { user_id } })
+    const token = session.body.access_token
+    const { status, body } = await open(token, 'ext:nora')
+    expect([status, body.participant]).toEqual([
+      201,
+      { id: nora.id, display_name: nora.display_name, external_id: 'nora' },
+    ])
+    expect((await open(token, nora.id)).body).toEqual(body)
+    expect((await open(token, 'ext:nobody')).status).toBe(404)
+    const oneself = await open(token, 'ext:max')
+    expect(oneself.body.error.details).toEqual({ user_id: 'must be another user' })
+    const stranger = await service.register()
+    const refused = await open(stranger.token, 'ext:nora')
+    expect(refused.body.error.details).toEqual({ user_id: 'must be a valid identifier' })
   })
 
   test('are no id anywhere else', async () => {
@@ -505,4 +695,63 @@ test('the idempotency header is the `dedupe_key` of a notification without one',
   expect((await notify({}, 'one')).body.duplicates).toBe(1)
   expect((await notify({ dedupe_key: 'two' }, 'one')).body.duplicates).toBe(0)
   expect((await notify({ dedupe_key: 'one' }, 'three')).body.duplicates).toBe(1)
+})
+
+describe('the people of the demo', () => {
+  const ticket = { subject: 'My invoice', body: 'It is wrong.', answer: 'We have corrected it.' }
+  async function begin(of: TestService, body: object = ticket) {
+    const headers = { 'content-type': 'application/json' }
+    return of.request('/demo/people', { method: 'POST', headers, body: JSON.stringify(body) })
+  }
+
+  test('count as no registrations, have a session each and an answered ticket, for a server’s 60 pairs an hour', async () => {
+    await using own = await startService({ environment: { RATE_LIMIT_REGISTER: '1/1h' } })
+    await own.register()
+    const { body: made } = await readAnswer(await begin(own))
+    const { left, right } = made
+    expect(left.user).toMatchObject({ role: 'user', email_verified: false })
+    expect(left.user.id).not.toBe(right.user.id)
+    const token = left.access_token
+    const { body: list } = await own.call('GET', '/v1/support/tickets', { token })
+    const { body: answered } = await own.call('GET', `/v1/support/tickets/${list.data[0].id}`, {
+      token,
+    })
+    expect(answered).toMatchObject({
+      subject: 'My invoice',
+      status: 'in_progress',
+      messages: [{ is_admin: false }, { is_admin: true, body: 'We have corrected it.' }],
+    })
+    const unread = await own.call('GET', '/v1/notifications/unread-count', { token })
+    expect(unread.body.count).toBe(1)
+    expect((await begin(own, { ...ticket, subject: '' })).status).toBe(400)
+    for (let pair = 2; pair <= 60; pair++) expect((await begin(own)).status).toBe(200)
+    const refused = await begin(own)
+    expect([refused.status, Number(refused.headers.get('retry-after')) > 3000]).toEqual([429, true])
+  })
+
+  test('are removed after a day', async () => {
+    const clock = createTestClock()
+    await using own = await startService({ clock })
+    const { left, right } = (await readAnswer(await begin(own))).body
+    const known = own.sqlite.query(
+      'SELECT count(*) AS n FROM users WHERE id IN (?, ?) AND deleted_at IS NULL',
+    )
+    const isGone = () => (known.get(left.user.id, right.user.id) as { n: number }).n === 0
+    clock.advance(86_399_000)
+    await own.register()
+    expect(isGone()).toBe(false)
+    clock.advance(1_000)
+    await waitFor(isGone)
+  })
+
+  test('do not exist without the demo, nor while registration is off', async () => {
+    await using without = await startService({ environment: { DEMO: 'false' } })
+    expect((await begin(without)).status).toBe(404)
+    await using closed = await startService()
+    const { token } = await closed.registerAs('admin')
+    const body = { registration: 'off' }
+    await closed.call('PATCH', '/v1/admin/settings', { token, body })
+    const { status, headers } = await begin(closed)
+    expect([status, headers.get('x-error-reason')]).toEqual([403, 'registration_closed'])
+  })
 })

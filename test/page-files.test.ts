@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { gunzipSync } from 'node:zlib'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { startService } from './support/service.ts'
 
 const kilobyte = 1_000
@@ -39,38 +39,73 @@ test('assets have a hash in their name, and are cached forever', async () => {
         200,
         'public, max-age=31536000, immutable',
       ])
-      expect(path).toMatch(/-[a-z0-9]{8}\.(js|css|svg)$/)
+      expect(path).toMatch(/-([a-z0-9]{8}\.(js|css|svg)|[\d.]+-latin\.woff2)$/)
     }
   }
   expect((await get(service.app, '/assets/constructor')).status).toBe(404)
 })
 
+test.each(['/v1/openapi.json', '/v1/asyncapi.json', '/client.js', '/client.d.ts', '/docs'])(
+  '%s is compressed, and sent again only after a change',
+  async (path) => {
+    await using service = await startService({ environment: { CORS_ORIGINS: 'https://a.example' } })
+    const plain = await get(service.app, path, { origin: 'https://a.example' })
+    const text = await plain.text()
+    expect(plain.headers.get('vary')).toContain('Accept-Encoding')
+    const tags = [plain.headers.get('etag')]
+    for (const [encoding, decode] of Object.entries(decoders)) {
+      const accept = { 'accept-encoding': `zstd, ${encoding}` }
+      const answer = await get(service.app, path, accept)
+      const { headers } = answer
+      const bytes = new Uint8Array(await answer.arrayBuffer())
+      expect([headers.get('content-encoding'), decode(bytes).toString() === text]).toEqual([
+        encoding,
+        true,
+      ])
+      expect(bytes.length).toBeLessThan(text.length / 2)
+      const tag = headers.get('etag') ?? ''
+      tags.push(tag)
+      for (const known of [tag, `"else", W/${tag}`, '*']) {
+        const again = await get(service.app, path, { ...accept, 'if-none-match': known })
+        expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([
+          304,
+          '',
+          tag,
+        ])
+      }
+    }
+    expect(new Set(tags).size).toBe(3)
+    const refused = await get(service.app, path, { 'accept-encoding': 'br;q=0, gzip;q=0.0' })
+    expect(refused.headers.has('content-encoding')).toBe(false)
+  },
+)
+
+const decoders = { gzip: gunzipSync, br: brotliDecompressSync }
+
 test('assets are compressed for clients that accept it', async () => {
   await using service = await startService()
   const html = await (await get(service.app, '/console')).text()
   const path = loadedBy(html).find((name) => name.endsWith('.css')) ?? ''
-  const compressed = await get(service.app, path, { 'accept-encoding': 'gzip, br' })
+  const compressed = await get(service.app, path, { 'accept-encoding': 'gzip' })
   expect(compressed.headers.get('content-encoding')).toBe('gzip')
   const plain = await get(service.app, path)
   expect(plain.headers.has('content-encoding')).toBe(false)
   expect(gunzipSync(await compressed.arrayBuffer()).toString()).toBe(await plain.text())
 })
 
-test('the console loads at most 120 KB before it shows something, its font included', async () => {
+test('the console loads at most 100 KB before it shows something, font and language included', async () => {
   await using service = await startService()
   const html = await (await get(service.app, '/console')).text()
-  const styles = loadedBy(html).find((name) => name.endsWith('.css')) ?? ''
-  const [font = ''] =
-    /\/assets\/instrument-sans-[\d.]+-latin\.woff2/.exec(
-      await (await get(service.app, styles)).text(),
-    ) ?? []
+  const scripts = loadedBy(html).filter((path) => path.endsWith('.js'))
+  const code = await Promise.all(scripts.map(async (path) => (await get(service.app, path)).text()))
+  const [, longest] = /"(\/assets\/fr-\w+\.js)"/.exec(code.join()) ?? []
   let total = 0
-  for (const path of [...loadedBy(html), font]) {
-    const answer = await get(service.app, path, { 'accept-encoding': 'gzip' })
+  for (const path of [...loadedBy(html), longest ?? '']) {
+    const answer = await get(service.app, path, { 'accept-encoding': 'gzip, br' })
     expect([path, answer.status]).toEqual([path, 200])
     total += (await answer.arrayBuffer()).byteLength
   }
-  expect(total).toBeLessThan(120 * kilobyte)
+  expect(total).toBeLessThan(100 * kilobyte)
 })
 
 test('without the demo its page is not found', async () => {

@@ -36,6 +36,7 @@ describe('the own profile', () => {
       locale: 'en',
       totp: false,
       email_bounced_at: null,
+      quiet_hours: null,
     })
   })
 
@@ -314,7 +315,7 @@ describe('administration', () => {
     const { body } = await service.call('GET', '/v1/admin/audit-log?per_page=5', {
       token: admin.token,
     })
-    const own = { type: 'user', id: ada.id }
+    const own = { type: 'user', id: ada.id, name: 'ada' }
     const row = {
       id: expect.any(String),
       at: timestamp,
@@ -328,7 +329,7 @@ describe('administration', () => {
       {
         ...row,
         action: 'role_changed',
-        actor: { type: 'user', id: admin.id },
+        actor: { type: 'user', id: admin.id, name: 'admin' },
         details: { from: 'user', to: 'host' },
       },
       { ...row, action: 'login_succeeded' },

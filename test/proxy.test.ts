@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
-import { nginx, startNginx } from './support/nginx.ts'
 import { meet, startServer } from './support/process.ts'
+import { nginx, startNginx } from './support/proxies.ts'
 import { TestSocket } from './support/socket.ts'
 
 /** The remaining limit for a client at a loopback address with an X-Forwarded-For header. */

@@ -96,7 +96,7 @@ describe('FCM', () => {
             priority: 'HIGH',
             ttl: '45s',
             collapse_key: 'call-c1',
-            notification: { tag: 'call-c1' },
+            notification: { channel_id: 'call_incoming', tag: 'call-c1' },
           },
         },
       },
@@ -144,7 +144,14 @@ describe('FCM', () => {
     for (const target of [android, ios, web]) await fcm.push(target, note)
     const headers = { 'apns-priority': '5', 'apns-expiration': '1800003600' }
     expect(fcm.sends.map(({ message }) => message)).toEqual([
-      { ...commonOfNote, android: { priority: 'NORMAL', ttl: '3600s' } },
+      {
+        ...commonOfNote,
+        android: {
+          priority: 'NORMAL',
+          ttl: '3600s',
+          notification: { channel_id: 'payment_captured' },
+        },
+      },
       { ...commonOfNote, apns: { headers, payload: { aps: {} } } },
       { ...commonOfNote, webpush: { headers: { TTL: '3600', Urgency: 'normal' } } },
     ])
@@ -206,7 +213,8 @@ describe('FCM', () => {
   test('a refused fresh token ends the attempt', async () => {
     await using fcm = startFcm()
     fcm.respondFcm({ status: 401 }, { status: 401 })
-    expect(await fcm.push()).toEqual({ postponed: `${fcm.host} answered 401` })
+    const postponed = `FCM_SERVICE_ACCOUNT: ${fcm.host} answered 401`
+    expect(await fcm.push()).toEqual({ postponed })
     const used = fcm.sends.map(({ authorization }) => authorization)
     expect(used).toEqual(['Bearer access-1', 'Bearer access-2'])
   })
@@ -221,8 +229,6 @@ describe('FCM', () => {
   test.each([
     [404, fcmError('UNREGISTERED')],
     [400, fcmError('UNREGISTERED')],
-    [404, undefined],
-    [410, undefined],
   ])('the device is unregistered: %d %j', async (status, body) => {
     await using fcm = startFcm()
     fcm.respondFcm({ status, body })
@@ -231,7 +237,6 @@ describe('FCM', () => {
 
   test.each([
     [400, fcmError('INVALID_ARGUMENT')],
-    [403, fcmError('SENDER_ID_MISMATCH')],
     [413, 'UNREGISTERED'],
     [400, { error: { details: [{ '@type': 'x/google.rpc.Help', errorCode: 'UNREGISTERED' }] } }],
   ])('the message is refused and the push token stays: %d %j', async (status, body) => {
@@ -239,6 +244,21 @@ describe('FCM', () => {
     fcm.respondFcm({ status, body })
     const reason = `${fcm.host} answered ${status} ${JSON.stringify(body).slice(0, 200)}`
     expect(await fcm.push()).toEqual({ refused: reason })
+  })
+
+  test('a refusal that the operator can fix names the configuration entry', async () => {
+    await using fcm = startFcm()
+    const named = (status: number, body: object) =>
+      `FCM_SERVICE_ACCOUNT: ${fcm.host} answered ${status} ${JSON.stringify(body)}`.slice(0, 300)
+    const foreign = fcmError('SENDER_ID_MISMATCH')
+    fcm.respondFcm({ status: 403, body: foreign })
+    expect(await fcm.push()).toEqual({ refused: named(403, foreign) })
+    const denied = { error: { status: 'PERMISSION_DENIED' } }
+    fcm.respondFcm({ status: 403, body: denied })
+    expect(await fcm.push()).toEqual({ postponed: named(403, denied) })
+    const unknown = { error: { status: 'NOT_FOUND' } }
+    fcm.respondFcm({ status: 404, body: unknown })
+    expect(await fcm.push()).toEqual({ postponed: named(404, unknown) })
   })
 
   test.each([
@@ -292,7 +312,9 @@ describe('FCM', () => {
     async (answer) => {
       await using fcm = startFcm()
       fcm.respondGrant(answer)
-      const postponed = `${fcm.host} granted no access token (${answer.status})`
+      const entry = answer.status === 400 ? 'FCM_SERVICE_ACCOUNT: ' : ''
+      const body = 'body' in answer ? ` ${JSON.stringify(answer.body)}` : ''
+      const postponed = `${entry}no access token: ${fcm.host} answered ${answer.status}${body}`
       expect(await fcm.push()).toEqual({ postponed })
       expect(await fcm.push()).toBe('delivered')
       expect([fcm.sends.length, fcm.elsewhere]).toEqual([1, []])

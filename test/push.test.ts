@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { systemClock } from '../src/lib/clock.ts'
 import { texts } from '../src/lib/i18n.ts'
+import { quietFor } from '../src/lib/quiet-hours.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -196,6 +197,7 @@ async function startPushing(options: Parameters<typeof startService>[0] = {}) {
     push,
     service,
     ada,
+    key,
     notify: (body: object) =>
       service.call('POST', '/v1/service/notifications', {
         token: key,
@@ -273,6 +275,27 @@ describe('a notification', () => {
     expect(google.sends[0]?.message).toMatchObject({ android: { ttl, priority, collapse_key } })
   })
 
+  test('carries the page that it leads to: its ticket, its own, or the one that the platform names', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, notify, until } = all
+    await registerDevice(service, ada, 'phone')
+    const { token } = await service.registerAs('admin')
+    const links = { ticket: 'rooms://help/{id}', notification: 'rooms://news/{id}' }
+    await service.call('PATCH', '/v1/admin/settings', { token, body: { links } })
+    const { body } = await notify({})
+    await notify({ type: 'support_reply', data: { ticket_id: ada.id } })
+    await notify({ data: { link: 'rooms://offer' } })
+    await until(() => google.sends.length === 3)
+    const sent = google.sends.map(
+      ({ message }) => (message as { data: { link: string } }).data.link,
+    )
+    expect(sent.sort()).toEqual([
+      `rooms://help/${ada.id}`,
+      `rooms://news/${body.data[0].id}`,
+      'rooms://offer',
+    ])
+  })
+
   test('is not pushed where push is switched off', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, settle } = all
@@ -333,6 +356,85 @@ describe('a notification', () => {
     await until(() => google.sends.length === 2 && push.pushed.length === 1)
     await settle()
     expect(await devicesOf(service, ada)).toEqual([])
+  })
+
+  test('is in the list of deliveries with its outcome, and a wrong configuration is a warning', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, clock, notify, until, settle } = all
+    const { email } = await service.registerAs('admin')
+    await registerDevice(service, ada, 'phone', 'ios')
+    await service.sqlite.run('DELETE FROM deliveries')
+    const mismatch = {
+      error: {
+        details: [
+          {
+            '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError',
+            errorCode: 'SENDER_ID_MISMATCH',
+          },
+        ],
+      },
+    }
+    google.respondFcm({ status: 503 }, { status: 200 }, { status: 403, body: mismatch })
+    await notify({})
+    await until(() => google.sends.length === 2, 1_000)
+    await notify({ type: 'payout_failed' })
+    await settle()
+    google.respondGrant({ status: 400, body: { error_description: 'Invalid JWT Signature.' } })
+    clock.advance(3_700_000)
+    await notify({ type: 'call_missed' })
+    await until(() => service.log().includes('Invalid JWT Signature.'))
+    const admin = await service.login(email)
+    const path = `/v1/admin/users/${ada.id}/deliveries`
+    const get = async () => {
+      const { body } = await service.call('GET', path, { token: admin.token })
+      return body.data.filter(({ channel }: { channel: string }) => channel === 'push')
+    }
+    const short = ({ kind, state, attempts, answer }: Record<string, unknown>) =>
+      [kind, state, attempts, answer] as const
+    await waitFor(async () => (await get()).length === 3)
+    const entry = (text: string) =>
+      expect.stringMatching(new RegExp(`^FCM_SERVICE_ACCOUNT: .*${text}`))
+    expect((await get()).map(short)).toEqual([
+      ['call_missed', 'waiting', 1, entry('Invalid JWT Signature')],
+      ['payout_failed', 'failed', 1, entry('SENDER_ID_MISMATCH')],
+      ['payment_captured', 'sent', 2, null],
+    ])
+    const warned = service.logged.filter((line) =>
+      line.includes('"warn","message":"pushes to apps'),
+    )
+    expect(warned).toHaveLength(2)
+    const { body } = await service.call('GET', '/v1/admin/system', { token: admin.token })
+    expect(body.warnings).toContainEqual({
+      code: 'push_failing',
+      message: expect.stringContaining('Pushes fail: FCM_SERVICE_ACCOUNT: '),
+    })
+    const { out } = await hostline(['check'], service.directory)
+    expect(out).toMatch(/warn {3}delivery by push: .*FCM_SERVICE_ACCOUNT: /)
+  })
+
+  test('that is no longer needed, or has no service set up, is told as skipped', async () => {
+    await using all = await startPushing({ environment: { FCM_SERVICE_ACCOUNT: '' } })
+    const { service, ada, push, notify, clock, until, settle } = all
+    await registerDevice(service, ada, 'phone', 'ios')
+    await notify({})
+    await settle()
+    await registerDevice(service, ada, JSON.stringify(await push.subscribe()), 'web')
+    push.respond({ status: 503 })
+    const { body } = await notify({ type: 'payout_failed' })
+    const states = () =>
+      service.sqlite
+        .query("SELECT kind, state, answer FROM deliveries WHERE channel = 'push' ORDER BY id")
+        .values()
+    await until(() => states().some(([, state]) => state === 'waiting'))
+    const read = `/v1/notifications/${body.data[0].id}/read`
+    await service.call('PUT', read, { token: ada.token })
+    clock.advance(60_000)
+    await settle()
+    expect(states()).toEqual([
+      ['payment_captured', 'skipped', 'FCM_SERVICE_ACCOUNT is not set'],
+      ['payout_failed', 'skipped', 'FCM_SERVICE_ACCOUNT is not set'],
+      ['payout_failed', 'skipped', expect.stringContaining('503')],
+    ])
   })
 
   test('that is too late for its type is not pushed', async () => {
@@ -413,6 +515,200 @@ describe('a notification', () => {
   })
 })
 
+describe('quiet hours', () => {
+  const path = '/v1/users/me/quiet-hours'
+  /** Noon in UTC of a day to come: the clock of the tests must not run back behind the tokens. */
+  const nextNoon = () => new Date().setUTCHours(36, 0, 0, 0)
+
+  async function startQuiet() {
+    const all = await startPushing()
+    const { service, ada, clock } = all
+    await registerDevice(service, ada, 'phone')
+    const time = (later: number) => new Date(clock.now() + later).toISOString().slice(11, 16)
+    const body = { from: time(-3_600_000), to: time(3_600_000), time_zone: 'UTC' }
+    const answer = await service.call('PUT', path, { token: ada.token, body })
+    expect([answer.status, answer.body.quiet_hours]).toEqual([200, body])
+    return all
+  }
+  const end = async ({ clock, settle }: Awaited<ReturnType<typeof startPushing>>) => {
+    clock.advance(3_600_000)
+    await settle()
+    await settle()
+  }
+  const titles = ({ google }: Awaited<ReturnType<typeof startPushing>>) =>
+    google.sends.map(({ message }) => (message as { data: { type: string } }).data.type)
+
+  test('hold one push back until they end, and then it comes as it would have', async () => {
+    await using all = await startQuiet()
+    await all.notify({ data: { amount: '12.50', currency: 'EUR' } })
+    await all.settle()
+    expect(titles(all)).toEqual([])
+    await end(all)
+    const [{ message } = { message: {} }] = all.google.sends
+    expect(message).toMatchObject({ notification: { body: 'You received 12.50 EUR.' } })
+    expect([titles(all), all.waiting()]).toEqual([['payment_captured'], 0])
+  })
+
+  test('make one push of several', async () => {
+    await using all = await startQuiet()
+    const bob = await all.service.register()
+    const talk = await all.service.openConversation(bob, all.ada)
+    await all.notify({})
+    for (const text of ['one', 'two']) await all.service.say(bob, talk, text)
+    await all.settle()
+    await end(all)
+    expect(all.google.sends.map(({ message }) => message)).toMatchObject([
+      {
+        notification: { title: 'localhost', body: 'Unread messages and notifications: 3' },
+        data: { type: 'summary' },
+      },
+    ])
+    expect(all.waiting()).toBe(0)
+  })
+
+  test('push nothing that was read before they end', async () => {
+    await using all = await startQuiet()
+    const { service, ada } = all
+    const bob = await service.register()
+    const talk = await service.openConversation(bob, ada)
+    await all.notify({})
+    await service.say(bob, talk, 'one')
+    await all.settle()
+    expect(all.waiting()).toBe(1)
+    const read = await service.call('PUT', '/v1/notifications/read-all', ada)
+    const alsoRead = await service.call('PUT', `/v1/chat/conversations/${talk}/read`, ada)
+    await end(all)
+    expect([read.status, alsoRead.status, titles(all), all.waiting()]).toEqual([204, 204, [], 0])
+  })
+
+  test('make mails wait, and one of several', async () => {
+    await using mail = await startMailServer()
+    await using all = await startPushing({ environment: { SMTP_URL: mail.url } })
+    const { service, ada, clock } = all
+    const time = (later: number) => new Date(clock.now() + later).toISOString().slice(11, 16)
+    const body = { from: time(-3_600_000), to: time(3_600_000), time_zone: 'UTC' }
+    await service.call('PUT', path, { token: ada.token, body })
+    const change = { payment_captured: { email: true }, call_missed: { email: true } }
+    await service.call('PUT', '/v1/notifications/preferences', { token: ada.token, body: change })
+    for (const title of ['First', 'Second']) await all.notify({ title })
+    clock.advance(200_000)
+    await all.settle()
+    await all.notify({ title: 'A call', type: 'call_missed' })
+    clock.advance(200_000)
+    await all.settle()
+    const subjects = () =>
+      mail.mails.flatMap(({ raw, to }) =>
+        to === ada.email ? /^Subject: (.*)$/m.exec(raw)?.[1] : [],
+      )
+    const news = () => subjects().filter((subject) => !subject?.includes('address'))
+    expect(news()).toEqual(['A call'])
+    await end(all)
+    expect(news()).toEqual(['A call', 'First (2)'])
+  })
+
+  test('hold several messages of one conversation back as one, with the newest', async () => {
+    await using all = await startQuiet()
+    const bob = await all.service.register()
+    const talk = await all.service.openConversation(bob, all.ada)
+    for (const text of ['one', 'two']) {
+      await all.service.say(bob, talk, text)
+      await all.settle()
+    }
+    await end(all)
+    expect(all.google.sends.map(({ message }) => message)).toMatchObject([
+      { notification: { body: 'two' }, data: { type: 'chat_message', conversation_id: talk } },
+    ])
+  })
+
+  test('do not hold calls back', async () => {
+    await using all = await startQuiet()
+    for (const type of ['call_incoming', 'call_missed']) await all.notify({ type })
+    await all.settle()
+    expect(titles(all).sort()).toEqual(['call_incoming', 'call_missed'])
+  })
+
+  test('survive a restart and hold on while they are prolonged', async () => {
+    await using directory = temporaryDirectory()
+    const clock = createTestClock(nextNoon())
+    const google = startGoogle(clock)
+    const options = {
+      clock,
+      dataDir: directory.path,
+      environment: { FCM_SERVICE_ACCOUNT: google.keyFile, FCM_URL: google.url },
+    }
+    const run = (service: TestService, ms: number) => {
+      clock.advance(ms)
+      return waitFor(() => {
+        clock.advance(500)
+        return countJobs(service, `run_at <= ${clock.now()}`) === 0
+      }, 'jobs that are due')
+    }
+    const hours = { from: '11:00', to: '13:00', time_zone: 'UTC' }
+    {
+      await using service = await startService(options)
+      const { a, b, conversationId } = await service.pair()
+      await registerDevice(service, b, 'phone')
+      await service.call('PUT', path, { token: b.token, body: hours })
+      await service.say(a, conversationId, 'one')
+      await run(service, 0)
+      await service.call('PUT', path, { token: b.token, body: { ...hours, to: '13:10' } })
+    }
+    await using service = await startService(options)
+    await run(service, 3_600_000)
+    expect(google.sends).toEqual([])
+    await run(service, 600_000)
+    await run(service, 0)
+    expect(google.sends).toHaveLength(1)
+    await google[Symbol.asyncDispose]()
+  })
+
+  test.each([
+    [{ to: '22:00' }, { to: 'must differ from the beginning' }],
+    [{ from: '24:00' }, { from: 'must be a time of day such as 22:00' }],
+    [{ to: '7:30' }, { to: 'must be a time of day such as 22:00' }],
+    ...['+01:00', 'Mars/Olympus', '', 'x'.repeat(1_000)].map(
+      (time_zone) =>
+        [{ time_zone }, { time_zone: 'must be an IANA time zone such as Europe/Berlin' }] as const,
+    ),
+  ])('are refused with %j', async (wrong, details) => {
+    const service = await anyService()
+    const { token } = await service.register()
+    const body = { from: '22:00', to: '07:30', time_zone: 'Europe/Berlin', ...wrong }
+    const answer = await service.call('PUT', path, { token, body })
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+
+  test('are shown in the own profile and the export, cleared, and gone with the account', async () => {
+    await using service = await startService()
+    const { token, id } = await service.register()
+    const body = { from: '22:00', to: '07:30', time_zone: 'Europe/Berlin' }
+    await service.call('PUT', path, { token, body })
+    const exported = await service.call('GET', '/v1/users/me/export', { token })
+    expect(JSON.stringify(exported.body)).toContain(JSON.stringify(body))
+    const cleared = await service.call('DELETE', path, { token })
+    const { body: profile } = await service.call('GET', '/v1/users/me', { token })
+    expect([cleared.status, profile.quiet_hours]).toEqual([204, null])
+    await service.call('PUT', path, { token, body })
+    await service.call('DELETE', '/v1/users/me', { token, body: { password: 'correct horse' } })
+    const row = service.sqlite.query('SELECT quiet_hours FROM users WHERE id = ?').get(id)
+    expect(row).toEqual({ quiet_hours: null })
+  })
+
+  test.each([
+    ['2026-01-15T22:30:00Z', { from: '23:00', to: '07:00', time_zone: 'Europe/Berlin' }, 7.5],
+    ['2026-01-15T21:59:59Z', { from: '23:00', to: '07:00', time_zone: 'Europe/Berlin' }, 0],
+    ['2026-01-16T06:00:00Z', { from: '23:00', to: '07:00', time_zone: 'Europe/Berlin' }, 0],
+    ['2026-01-16T05:59:30Z', { from: '23:00', to: '07:00', time_zone: 'Europe/Berlin' }, 1 / 120],
+    ['2026-03-28T22:00:00Z', { from: '23:00', to: '07:00', time_zone: 'Europe/Berlin' }, 7],
+    ['2026-10-24T21:00:00Z', { from: '23:00', to: '07:00', time_zone: 'Europe/Berlin' }, 9],
+    ['2026-06-01T12:00:00Z', { from: '09:00', to: '17:00', time_zone: 'UTC' }, 5],
+    ['2026-06-01T12:00:00Z', { from: '17:00', to: '09:00', time_zone: 'UTC' }, 0],
+    ['2026-06-01T00:10:00Z', { from: '05:30', to: '06:00', time_zone: 'Asia/Kathmandu' }, 1 / 12],
+  ])('at %s with %j last %d more hours', (at, hours, left) => {
+    expect(quietFor(hours, Date.parse(at)) / 3_600_000).toBeCloseTo(left, 6)
+  })
+})
+
 describe('a restart in the middle of pushing', () => {
   type Sent = { token: string; android: { notification: { tag: string } } }
 
@@ -476,10 +772,45 @@ describe('a chat message', () => {
     expect(google.sends[0]?.message).toMatchObject({
       token: 'tablet',
       notification: { title: 'bob', body: `${'x'.repeat(239)}…` },
-      data: { conversation_id, type: 'chat_message' },
-      android: { collapse_key: conversation_id, priority: 'HIGH' },
+      data: {
+        conversation_id,
+        message_id: expect.any(String),
+        sender_id: expect.any(String),
+        type: 'chat_message',
+      },
+      android: {
+        collapse_key: conversation_id,
+        priority: 'HIGH',
+        notification: { channel_id: 'chat_message' },
+      },
     })
   })
+
+  test.each([
+    ['sender', 'bob', true],
+    ['none', 'localhost', false],
+  ])(
+    'tells with push_content %s only “%s”, and where to read it',
+    async (level, title, isNamed) => {
+      await using all = await startPushing()
+      const { service, ada, google, until } = all
+      await registerDevice(service, ada, 'tablet')
+      const { token } = await service.registerAs('admin')
+      const links = { conversation: 'rooms://chat/{id}' }
+      const body = { push_content: level, links }
+      await service.call('PATCH', '/v1/admin/settings', { token, body })
+      const id = await say(all, 'a secret')
+      await until(() => google.sends.length === 1)
+      const { message } = google.sends[0] ?? {}
+      expect(message).toMatchObject({
+        notification: { title, body: 'New message.' },
+        data: { conversation_id: id, link: `rooms://chat/${id}` },
+      })
+      const text = JSON.stringify(message)
+      expect(text).not.toContain('a secret')
+      expect(text.includes('sender_id')).toBe(isNamed)
+    },
+  )
 
   test('followed by a newer one is not pushed, and never shown after it', async () => {
     await using all = await startPushing()
@@ -601,6 +932,26 @@ describe('a chat message', () => {
     expect([google.sends, all.waiting()]).toEqual([[], 0])
   })
 
+  test('is not pushed while its conversation is archived', async () => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, clock, settle, until } = all
+    await registerDevice(service, ada, 'tablet')
+    const bob = await service.register('bob')
+    const conversationId = await service.openConversation(bob, ada)
+    const socket = await service.connect(ada)
+    await service.say(bob, conversationId, 'while a socket is open')
+    const at = `/v1/chat/conversations/${conversationId}/archive`
+    expect((await service.call('PUT', at, { token: ada.token })).status).toBe(204)
+    clock.advance(31_000)
+    await settle()
+    expect([google.sends, all.waiting()]).toEqual([[], 0])
+    socket.close()
+    await socket.closed
+    await service.say(bob, conversationId, 'after it')
+    await until(() => google.sends.length === 1)
+    expect(google.sends[0]?.message).toMatchObject({ notification: { body: 'after it' } })
+  })
+
   test('that was removed is not pushed: the one before it is', async () => {
     await using all = await startPushing({ listen: true })
     const { service, ada, google, clock, until } = all
@@ -686,10 +1037,38 @@ describe('a chat message', () => {
     const path = '/v1/notifications/preferences'
     const body = { chat_message: { push: false } }
     const { body: changed } = await service.call('PUT', path, { token: ada.token, body })
-    expect(changed.chat_message).toEqual({ push: false })
+    expect(changed.chat_message).toEqual({ push: false, email: true })
     await say(all, 'hello')
     await settle()
     expect(google.sends).toEqual([])
+  })
+
+  test('from the platform is pushed to both people with `unread: true` alone, also over a block', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, until, settle } = all
+    const bob = await service.register('bob')
+    for (const person of [ada, bob]) await registerDevice(service, person, `of ${person.id}`)
+    const conversation_id = await service.openConversation(bob, ada)
+    await service.call('PUT', `/v1/users/blocks/${bob.id}`, ada)
+    const post = (body: string, unread: boolean) =>
+      service.call('POST', '/v1/service/messages', {
+        token: all.key,
+        body: { conversation_id, body, unread },
+      })
+    await post('Quiet', false)
+    await settle()
+    expect(google.sends).toEqual([])
+    await post('Moved to 15:00', true)
+    await until(() => google.sends.length === 2)
+    const sent = google.sends.map(({ message }) => message)
+    for (const { id } of [ada, bob]) {
+      expect(sent).toContainEqual(
+        expect.objectContaining({
+          token: `of ${id}`,
+          notification: { title: 'localhost', body: 'Moved to 15:00' },
+        }),
+      )
+    }
   })
 
   test('with an unnamed file is described in the language of its reader', async () => {
@@ -746,6 +1125,27 @@ describe('the channels of a notification are independent', () => {
     expect(await shown(all)).toEqual([0, 0])
   })
 
+  test('one of the platform has the channel `custom` on Android, and is mailed to those who want it', async () => {
+    await using mails = await startMailServer()
+    await using all = await startPushing({ environment: { SMTP_URL: mails.url } })
+    const { service, clock, notify, ada, google, until } = all
+    await mails.next(ada.email) // the verification of her address
+    await registerDevice(service, ada, 'tablet')
+    await service.call('PUT', '/v1/notifications/preferences', {
+      token: ada.token,
+      body: { 'custom.booking_moved': { email: true } },
+    })
+    await notify({ type: 'custom.booking_moved', title: 'Moved', body: 'Now at 15:00' })
+    const pushed = service.sqlite.query("SELECT kind FROM deliveries WHERE channel = 'push'")
+    await until(() => pushed.all().length === 1)
+    expect(pushed.all()).toEqual([{ kind: 'custom.booking_moved' }])
+    expect(google.sends[0]?.message).toMatchObject({
+      android: { ttl: '259200s', notification: { channel_id: 'custom' } },
+    })
+    clock.advance(200_000)
+    expect((await mails.next(ada.email)).text).toContain('Now at 15:00')
+  })
+
   test('one with all three off is dropped', async () => {
     await using all = await startPushing()
     await choose(all, { in_app: false, push: false, email: false })
@@ -767,6 +1167,9 @@ describe('mail about replies of support', () => {
     const path = `/v1/admin/support/tickets/${ticket.body.id}/messages`
     return {
       ...all,
+      ticketId: ticket.body.id,
+      setLinks: (links: object) =>
+        service.call('PATCH', '/v1/admin/settings', { token: admin.token, body: { links } }),
       toAda: () => mails.mails.filter(({ to }) => to === ada.email),
       answer: (text: string) =>
         service.call('POST', path, { token: admin.token, body: { body: text } }),
@@ -795,6 +1198,22 @@ describe('mail about replies of support', () => {
     expect(mail?.text).toContain('Try <b>again</b>.')
     expect(mail?.text).toContain('&lt;b&gt;again')
     expect(mail?.text).toContain('Or wait.')
+  })
+
+  test('leads to the ticket, also for several replies; more than one ticket to the first page', async () => {
+    await using desk = await startDesk()
+    const { ada, ticketId, clock, toAda, answer, notify, until, settle } = desk
+    await desk.setLinks({ ticket: 'rooms://help/{id}', home: 'rooms://home' })
+    for (const text of ['One.', 'Two.']) await answer(text)
+    clock.advance(200_000)
+    await until(() => toAda().length === 1)
+    await settle()
+    await answer('Three.')
+    await notify({ type: 'support_reply', data: { ticket_id: ada.id } })
+    clock.advance(200_000)
+    await until(() => toAda().length === 2)
+    const buttons = toAda().map(({ text }) => /rooms:\/\/\S+/.exec(text)?.[0])
+    expect(buttons).toEqual([`rooms://help/${ticketId}`, 'rooms://home'])
   })
 
   test('is one mail for simultaneous replies, whatever else is unread', async () => {

@@ -11,7 +11,7 @@ import { waitFor } from './support/wait.ts'
 // subquery and a sort do not, unless they are listed here.
 
 /** Tables with few rows, at any age of the service. */
-const small = ['canned_replies', 'service_keys', 'signing_keys', 'vapid_keys', 'webhooks']
+const small = ['bans', 'canned_replies', 'service_keys', 'signing_keys', 'vapid_keys', 'webhooks']
 
 /** Scans, materialised subqueries and sorts, and what bounds each. */
 const bounded: Array<[step: RegExp, bound: string]> = [
@@ -36,18 +36,24 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   ],
   [/^LIST SUBQUERY .* IN \(SELECT value FROM json_each/, 'the tickets of one page'],
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .*"push_tokens"\."user_id" = \?/, 'a user has 25 at most'],
+  [/^LIST SUBQUERY .* update "messages" set "picture" /, 'the uses of one file'],
+  [/^SCAN settings: /, 'a dozen settings'],
+  [/^SCAN pragma_/, 'one row'],
+  [/^SCAN removed_messages: .* json_set/, 'what was removed in 30 days, for admins'],
   [/^USE TEMP B-TREE .* from "signing_keys" order by/, 'a few keys'],
   [
     /^(LIST SUBQUERY|USE TEMP B-TREE) .* FROM user_search .* LIMIT \?\)/,
     'a thousand people at most',
   ],
   [/^USE TEMP B-TREE .* INTO `ticket_search`/, 'the messages of one ticket'],
-  [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\) RETURNING /, 'the rows of one write'],
+  [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\)( RETURNING |$)/i, 'the rows of one write'],
+  [/^(LIST SUBQUERY|USE TEMP B-TREE) .* min\(seq\) AS seq FROM messages /, 'the open reports'],
   [/^SCAN outbox USING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],
   [/^SCAN outbox .* select count\(\*\) from "outbox"/, 'every job, for admins: 5 ms at 100,000'],
   [/^SCAN outbox .* select "kind", count\(\*\)/, 'every job, for admins'],
   [/^USE TEMP B-TREE FOR GROUP BY: .* "outbox"."dead_at" is not null/, 'jobs that were given up'],
   [/^SCAN outbox USING .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
+  [/^SCAN calls .* select count\(\*\)/, 'the calls of 30 days, for the platform'],
   [/^SCAN users .* select count\(\*\) from "users"/, 'everybody, for admins: 3 ms at 100,000'],
   [/^SCAN .*: insert into "?(users|broadcasts)\b/i, 'runs only while a foreign key is broken'],
 ]
@@ -57,12 +63,15 @@ const jobs: Record<JobKind, 'done'> = {
   verification_mail: 'done',
   password_reset_mail: 'done',
   password_changed_mail: 'done',
+  confirm_mail: 'done',
   totp_enabled_mail: 'done',
   totp_disabled_mail: 'done',
   email_change_mail: 'done',
   email_changed_mail: 'done',
   broadcast: 'done',
+  reach_changed: 'done',
   erasure: 'done',
+  guest_end: 'done',
   support_inbox_mail: 'done',
   assignee_mail: 'done',
   announcement: 'done',
@@ -71,6 +80,8 @@ const jobs: Record<JobKind, 'done'> = {
   notification_push: 'done',
   message_push: 'done',
   unread_push: 'done',
+  held_push: 'done',
+  unread_mail: 'done',
   file_removal: 'done',
   webhook_delivery: 'done',
 }
@@ -104,6 +115,16 @@ test('the due jobs of a receiver are found without reading those of others', () 
   )
   const plans = due.map((sql) => service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all())
   const detail = 'SEARCH outbox USING INDEX outbox_due (kind=? AND receiver=? AND run_at<?)'
+  expect(plans).toEqual([[expect.objectContaining({ detail })]])
+})
+
+test('the newest conversation of a user is found without reading the others', () => {
+  const newest = [...statements].filter((sql) => /^SELECT max\(last_activity_id\)/.test(sql))
+  const plans = newest.map((sql) =>
+    service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all(),
+  )
+  const detail =
+    'SEARCH participants USING COVERING INDEX participants_inbox (user_id=? AND is_archived=?)'
   expect(plans).toEqual([[expect.objectContaining({ detail })]])
 })
 

@@ -81,6 +81,7 @@ describe('the limit of a request', () => {
     RATE_LIMIT_ANONYMOUS: '5/1m',
   }
   const body = { email: 'nobody@example.com', password: 'wrong horse' }
+  const newcomer = { email: 'new@example.com', password: 'correct horse' }
 
   test('logins and registrations have one each, failed ones count, a token changes nothing', async () => {
     await using service = await startService({ environment })
@@ -88,7 +89,7 @@ describe('the limit of a request', () => {
     const limitOf = async (method: string, path: string, call = {}) =>
       Number((await service.call(method, path, call)).headers.get('x-ratelimit-limit'))
     expect(await limitOf('POST', '/v1/auth/login', { body, token })).toBe(2)
-    expect(await limitOf('POST', '/v1/auth/register', { body: {}, token })).toBe(3)
+    expect(await limitOf('POST', '/v1/auth/register', { body: newcomer, token })).toBe(3)
     expect(await limitOf('GET', '/v1/chat/conversations', { token })).toBe(4)
     expect(await limitOf('GET', '/nope', { token })).toBe(4)
     expect(await limitOf('GET', '/v1/chat/conversations', { token: 'forged' })).toBe(5)
@@ -116,12 +117,42 @@ describe('the limit of a request', () => {
     }
   })
 
+  test.each([
+    ['/v1/auth/login', { email: 'a@example.com' }, body, 2],
+    ['/v1/auth/register', { email: 'a', password: 'x' }, newcomer, 3],
+  ])('invalid bodies for %s are ordinary requests', async (path, invalid, valid, limit) => {
+    await using service = await startService({ environment })
+    const post = (body: object) => service.call('POST', path, { body })
+    const shown = ({ status, headers }: Awaited<ReturnType<typeof post>>) => [
+      status,
+      ...['limit', 'remaining'].map((name) => Number(headers.get(`x-ratelimit-${name}`))),
+    ]
+    for (const left of [4, 3, 2]) expect(shown(await post(invalid))).toEqual([400, 5, left])
+    const malformed = { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }
+    expect((await service.request(path, malformed)).headers.get('x-ratelimit-remaining')).toBe('1')
+    const { headers } = await post(valid)
+    expect(headers.get('x-ratelimit-remaining')).toBe(String(limit - 1))
+    expect(shown(await post(invalid))).toEqual([400, 5, 0])
+    expect(shown(await post(invalid))).toEqual([429, 5, 0])
+  })
+
+  test('a refused request says when to try again, in every language', async () => {
+    await using service = await startService({ environment })
+    for (const _ of [1, 2]) await service.call('POST', '/v1/auth/login', { body })
+    const said = async (locale: string) => {
+      const headers = { 'accept-language': locale }
+      return (await service.call('POST', '/v1/auth/login', { body, headers })).body.error.message
+    }
+    expect(await said('en')).toBe('Too many requests. Please try again in 15 minutes.')
+    expect(await said('de')).toBe('Zu viele Anfragen. Bitte versuche es in 15 Minuten noch einmal.')
+  })
+
   test('the defaults are those of the contract', async () => {
     const defaults = Object.fromEntries(Object.keys(environment).map((name) => [name, '']))
     await using service = await startService({ environment: defaults })
     const limits = await Promise.all([
       service.call('POST', '/v1/auth/login', { body }),
-      service.call('POST', '/v1/auth/register', { body: {} }),
+      service.call('POST', '/v1/auth/register', { body: newcomer }),
       service.call('GET', '/nope'),
       service.call('GET', '/nope', { token: (await service.register()).token }),
     ])
@@ -141,6 +172,7 @@ describe('logins and registrations from IPv6', () => {
     RATE_LIMIT_REGISTER: '1/1h',
     RATE_LIMIT_ANONYMOUS: '1/1m',
   }
+  let people = 0
 
   test.each([
     ['/v1/auth/login', 21, 429],
@@ -153,8 +185,11 @@ describe('logins and registrations from IPv6', () => {
       await using service = await startService({ listen: true, clock, environment })
       const from = async (address: string) => {
         const headers = { 'x-forwarded-for': address }
-        const answer = await service.call('POST', path, { body: {}, headers })
-        return [answer.status, answer.headers.get('x-ratelimit-remaining')]
+        const email = `a${++people}@example.com`
+        const body = path.endsWith('refresh') ? {} : { email, password: 'wrong horse' }
+        const answer = await service.call('POST', path, { body, headers })
+        const status = answer.status === 429 ? 429 : 400
+        return [status, answer.headers.get('x-ratelimit-remaining')]
       }
       for (let n = 1; n <= 20; n++) expect(await from(`2001:db8:1:${n}::1`)).toEqual([400, '0'])
       expect(await from('2001:db8:1:ffff::1')).toEqual([last, '0'])

@@ -1,9 +1,31 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { AppError, type ErrorKind, errors } from '../src/lib/errors.ts'
 import { locales, texts } from '../src/lib/i18n.ts'
+import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'
 
 const kinds = Object.keys(errors) as ErrorKind[]
+
+test('docs/reasons.md has a row for each status, code and reason, in the order of the status, and no other', () => {
+  const given = readFileSync(join(import.meta.dir, '../docs/reasons.md'), 'utf8')
+  const rows = given.split('\n').filter((line) => /^\| \d/.test(line))
+  const cells = rows.map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  )
+  const known = kinds.map((kind) => {
+    const { status, code, reason } = new AppError(kind)
+    return [`${status}`, `\`${code}\``, reason === undefined ? '–' : `\`${reason}\``].join(' ')
+  })
+  const described = cells.map((row) => row.slice(0, 3).join(' '))
+  expect(described.toSorted()).toEqual([...new Set(known)].toSorted())
+  expect(cells.map(([status]) => status)).toEqual(cells.map(([status]) => status).toSorted())
+  for (const row of cells) expect(row).toEqual(Array(5).fill(expect.stringMatching(/./)))
+})
 
 test('every 403 and 409 has a reason, and every 429 except that of a rate limit', () => {
   const silent = kinds.filter((kind) => {
@@ -101,9 +123,10 @@ test('pages of other origins may read the reason', async () => {
 test('the description has the roles or the scope, and the reasons of each operation', async () => {
   await using service = await startService()
   const { body: document } = await service.call('GET', '/v1/openapi.json')
-  const reasonsOf = (operation: { responses: Record<string, { $ref: string }> }, status: string) =>
-    document.components.responses[operation.responses[status]?.$ref.split('/').at(-1) ?? '']
-      ?.headers['X-Error-Reason']?.schema.enum
+  const reasonsOf = (
+    operation: { 'x-error-reasons': Record<string, string[]> },
+    status: '403' | '409',
+  ) => operation['x-error-reasons'][status]
   const { paths } = document
   const broadcast = paths['/v1/chat/broadcast'].post
   expect([broadcast['x-roles'], reasonsOf(broadcast, '403'), reasonsOf(broadcast, '409')]).toEqual([
@@ -116,4 +139,88 @@ test('the description has the roles or the scope, and the reasons of each operat
   expect(feed.description).toStartWith('Needs a service key with the scope `users`.')
   expect(paths['/v1/admin/users'].get['x-roles']).toEqual(['admin'])
   expect(JSON.stringify(document)).not.toContain('{value}')
+})
+
+describe('a refused token', () => {
+  const dead = `e30.${Buffer.from('{"exp":1}').toString('base64url')}.x`
+  const cases: [path: string, authorization: string | undefined, reason: string][] = [
+    ['/v1/users/me', undefined, 'token_missing'],
+    ['/v1/users/me', 'Basic YTpi', 'token_missing'],
+    ['/v1/users/me', 'Bearer x', 'token_invalid'],
+    ['/v1/users/me', `Bearer ${dead}`, 'token_expired'],
+    ['/v1/users/me', `Bearer sk_${'x'.repeat(43)}`, 'wrong_kind_of_token'],
+    ['/v1/users/me', `Bearer rt_${'x'.repeat(43)}`, 'wrong_kind_of_token'],
+    ['/v1/service/users/x', undefined, 'token_missing'],
+    ['/v1/service/users/x', `Bearer ${dead}`, 'wrong_kind_of_token'],
+    ['/v1/service/users/x', `Bearer sk_${'x'.repeat(43)}`, 'token_invalid'],
+    ['/v1/chat/ws', undefined, 'token_missing'],
+    ['/v1/chat/ws', `Bearer ${dead}`, 'token_expired'],
+  ]
+
+  test.each(cases)(
+    'for %s as %p says why, also in WWW-Authenticate',
+    async (path, given, reason) => {
+      await using service = await startService()
+      const headers = given === undefined ? {} : { authorization: given }
+      const answer = await service.call('GET', path, { headers })
+      const shown = ['x-error-reason', 'www-authenticate'].map((name) => answer.headers.get(name))
+      const text = texts.en.errors[reason as ErrorKind]
+      const challenge = `Bearer error="invalid_token", error_description="${text}"`
+      expect([answer.status, answer.body.error.code, ...shown]).toEqual([
+        401,
+        'unauthorized',
+        reason,
+        reason === 'token_missing' ? 'Bearer' : challenge,
+      ])
+    },
+  )
+
+  test('of an ended session says so; a wrong password is no challenge', async () => {
+    await using service = await startService()
+    const ada = await service.register('ada')
+    const body = { refresh_token: ada.refreshToken }
+    await service.call('POST', '/v1/auth/logout', { token: ada.token, body })
+    const ended = await service.call('GET', '/v1/users/me', { token: ada.token })
+    expect([ended.status, ended.headers.get('x-error-reason')]).toEqual([401, 'session_ended'])
+    const wrong = { email: ada.email, password: 'wrong horse' }
+    const login = await service.call('POST', '/v1/auth/login', { body: wrong })
+    expect([login.status, login.headers.get('www-authenticate')]).toEqual([401, null])
+  })
+})
+
+test('a known path with another method is a 404 that names the methods', async () => {
+  await using service = await startService()
+  const missing = async (method: string, path: string) => {
+    const { status, headers, body } = await service.call(method, path)
+    return [status, body.error.code, headers.get('x-error-reason'), headers.get('allow')]
+  }
+  const wrong = [404, 'not_found', 'method_not_allowed']
+  expect(await missing('GET', '/v1/auth/login')).toEqual([...wrong, 'POST'])
+  expect(await missing('POST', '/v1/users/me')).toEqual([...wrong, 'GET, PATCH, DELETE'])
+  expect(await missing('PUT', '/v1/support/tickets/x')).toEqual([...wrong, 'GET'])
+  expect(await missing('DELETE', '/v1/operator/users')).toEqual([404, 'not_found', null, null])
+  expect(await missing('GET', '/v1/nothing')).toEqual([404, 'not_found', null, null])
+})
+
+test('a page of an origin that is not allowed is logged once an hour, and told to the operator', async () => {
+  const clock = createTestClock()
+  await using service = await startService({
+    clock,
+    environment: { CORS_ORIGINS: 'https://app.example.com' },
+  })
+  const from = (origin: string) => service.call('GET', '/v1/users/me', { headers: { origin } })
+  const logged = () => service.logged.filter((line) => line.includes('CORS_ORIGINS')).length
+  await from('https://app.example.com')
+  expect(logged()).toBe(0)
+  for (const _ of [1, 2]) await from('http://localhost:5173')
+  expect(logged()).toBe(1)
+  clock.advance(3_600_000)
+  await from('http://localhost:5173')
+  expect(logged()).toBe(2)
+  for (let n = 0; n < 30; n++) await from(`https://${n}.example.com`)
+  expect(logged()).toBe(11)
+  const root = await service.registerAs('admin')
+  const { warnings } = (await service.call('GET', '/v1/admin/system', root)).body
+  const { message } = warnings.find(({ code }: { code: string }) => code === 'origin_refused')
+  expect(message).toContain('https://8.example.com')
 })

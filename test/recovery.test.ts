@@ -53,7 +53,7 @@ describe('the verification mail', () => {
     const { service, mail } = started
     const person = await service.register('ada')
     const received = await mail.next()
-    expect(received).toMatchObject({ to: 'ada@example.com', from: 'hostline@chat.example.com' })
+    expect(received).toMatchObject({ to: 'ada@example.com', from: 'noreply@chat.example.com' })
     expect(received.link).toMatch(
       /^https:\/\/chat\.example\.com\/verify-email\?lang=en#token=[\w-]{43}$/,
     )
@@ -471,6 +471,21 @@ describe('hashing', () => {
     expect((await login).status).toBe(200)
     await Promise.all(waiting)
     expect(asked.indexOf('correct horse')).toBeLessThan(9)
+  })
+
+  test('during which the session ends is refused for that', async () => {
+    const { ends, end, open, passwordCost } = startHasher()
+    await using service = await startService({ passwordCost })
+    const { token, refreshToken } = await service.register('ada')
+    const call = (path: string, body: object) =>
+      service.call('POST', `/v1/auth/${path}`, { token, body })
+    open(false)
+    const waiting = call('confirm', { password: 'correct horse' })
+    await waitFor(() => ends.length > 0)
+    await call('logout', { refresh_token: refreshToken })
+    end()
+    const { status, headers } = await waiting
+    expect([status, headers.get('x-error-reason')]).toEqual([401, 'session_ended'])
   })
 
   test('is skipped for requests over the quota', async () => {

@@ -93,11 +93,12 @@ async function replaceMachine(store: ObjectStore, dataDir: string): Promise<Ship
   return shippedUpTo(store, /at (\S+)\n/.exec(restored)?.[1] ?? '')
 }
 
-/** The newest pages in the log up to a position. */
-async function shippedUpTo(store: ObjectStore, place: string): Promise<Shipped> {
-  const keys = store.keys('log/').filter((key) => key <= `log/${place}`)
+/** The newest pages in the log up to the time of an entry. */
+async function shippedUpTo(store: ObjectStore, time: string): Promise<Shipped> {
+  const keys = store.keys('log/')
   const read = async (key: string) => (await decodeEntry(store.get(key) ?? Buffer.of())).entry
-  const entries: Entry[] = await Promise.all(keys.map(read))
+  const all = await Promise.all(keys.map(read))
+  const entries: Entry[] = all.filter(({ at }) => at <= Date.parse(time))
   const isPart = (entry?: Entry) => entry?.kind === 'pages' && entry.partial
   let n = entries.findLastIndex((entry) => /pages|base/.test(entry.kind) && !isPart(entry))
   const storedAt = store.lastModified(keys[n] ?? '')

@@ -7,17 +7,18 @@ import {
   readSync,
   renameSync,
   rmdirSync,
-  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { openNode } from '../src/replication/node.ts'
-import { joinReplication } from '../src/replication/replication.ts'
+import { agreedOf, joinReplication } from '../src/replication/replication.ts'
+import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
+import { startMailServer } from './support/mail.ts'
 import { command } from './support/nodes.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import { replicatedTo, replicaWithStats } from './support/replica.ts'
@@ -91,7 +92,7 @@ testAtLength.concurrent(
     expect(replication).toMatchObject({
       lag_seconds: 0,
       last_failed_at: time,
-      last_error: expect.stringMatching(/^the bucket of REPLICA_S3_URL: PUT log\/\S+: 50[03] \w+$/),
+      last_error: expect.stringMatching(/^the bucket \S+: 50[03] \w+ \(PUT log\/\S+\)$/),
     })
   },
 )
@@ -116,19 +117,8 @@ testAtLength.concurrent(
   },
 )
 
-testAtLength.concurrent('an idle leader takes its daily snapshot', async () => {
-  await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
-  const isManifest = (key: string) => key.endsWith('/manifest')
-  const count = () => place.store.keys('snapshots/').filter(isManifest).length
-  await waitFor(() => isInStep(place.service), 'the bucket to have everything')
-  expect(count()).toBe(1)
-  // The node uses the store's clock, which it learns with the next heartbeat.
-  place.store.faults.clockOffset = 2 * 86_400_000
-  await waitFor(() => count() === 2, 'the second snapshot')
-})
-
 testAtLength.concurrent(
-  'a failed snapshot is reported, and the log continues without it',
+  'a failed snapshot is reported and skipped, and the log continues without it',
   async () => {
     await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
     const { store, service } = place
@@ -137,15 +127,17 @@ testAtLength.concurrent(
     const database = join(service.directory, 'hostline.db')
     renameSync(database, `${database}.away`)
     mkdirSync(database)
-    store.faults.clockOffset = 2 * 86_400_000
-    await waitFor(() => service.log().includes('no snapshot was taken'), 'the failure')
+    const environment = { REPLICA_S3_URL: store.url }
+    const take = () => hostline(['replica', 'snapshot'], service.directory, { environment })
+    expect(await take()).toMatchObject({ exitCode: 1 })
+    expect(service.log()).toContain('no snapshot was taken')
     rmdirSync(database)
     renameSync(`${database}.away`, database)
     const entries = store.keys('log/').length
     await waitFor(() => store.keys('log/').length > entries, 'a heartbeat')
     expect(manifests()).toBe(1)
-    store.faults.clockOffset += 61_000
-    await waitFor(() => manifests() === 2, 'the second snapshot')
+    expect(await take()).toMatchObject({ exitCode: 0 })
+    expect(manifests()).toBe(2)
     const kinds = store
       .keys('log/')
       .map((key) => /"kind":"(\w+)"/.exec(Buffer.from(store.get(key) ?? '').toString())?.[1])
@@ -156,6 +148,7 @@ testAtLength.concurrent(
 test.concurrent.each([
   ['in step', {}, []],
   ['late', { lagMilliseconds: 61_000 }, ['replica_lag']],
+  ['without anything to restore', { isRestorable: false }, ['replica_unrestorable']],
   ['without a snapshot', { snapshotAt: undefined }, ['no_backup', 'replica_no_snapshot']],
   [
     'with an old snapshot',
@@ -173,33 +166,66 @@ test.concurrent.each([
   expect(codesOf(system).filter((code: string) => !others.includes(code))).toEqual(expected)
 })
 
+test.concurrent('each week the bucket is restored for a try; a failure is told until it succeeds', async () => {
+  const clock = createTestClock()
+  await using mails = await startMailServer()
+  const noted: (string | undefined)[] = []
+  const outcomes = [undefined, 'piece 0 is missing', undefined]
+  let tries = 0
+  const verify = async () => {
+    const reason = outcomes[tries++]
+    if (reason) throw new Error(reason)
+  }
+  const noteDrill = (_: number, reason?: string) => void noted.push(reason)
+  const replica = { ...replicaWithStats(), noteDrill }
+  await using service = await startService({
+    clock,
+    environment: { ...replicatedTo, SMTP_URL: mails.url },
+    replica,
+    verifyReplica: verify,
+  })
+  await service.registerAs('admin', 'root')
+  const day = 86_400_000
+  clock.advance(2 * 3_600_000)
+  await waitFor(() => noted.length === 1)
+  clock.advance(6 * day)
+  expect(tries).toBe(1)
+  clock.advance(2 * day)
+  await waitFor(() => noted.length === 2)
+  clock.advance(2 * day)
+  await waitFor(() => noted.length === 3)
+  expect(noted).toEqual(outcomes)
+  const mail = await waitFor(() =>
+    mails.mails.find(({ raw }) => raw.includes('Subject: The bucket cannot be restored')),
+  )
+  expect(mail.to).toBe('root@example.com')
+  expect(mail.text).toContain('piece 0 is missing')
+})
+
 describe.concurrent('replica status', () => {
   test('shows the leader, the lag of the bucket, and the role of this machine', async () => {
     await using place = await startReplicated()
     const { directory } = place.service
     const environment = { REPLICA_S3_URL: place.store.url }
-    const { out } = await hostline(['replica', 'status'], directory, { environment })
-    const ago = String.raw`\d{4}-\d\d-\d\dT\S+Z, \d+ s ago`
-    expect(out.split('\n')).toEqual([
-      expect.stringMatching(/^this machine\t\S+: leads$/),
-      expect.stringMatching(/^leader\t\S+-[0-9a-f]{6}$/),
-      expect.stringMatching(new RegExp(`^newest entry\\t00000001-\\d{12} of ${ago}$`)),
-      'standby\tmay not take over (REPLICA_PAIR)',
-      expect.stringMatching(/^restorable\tfrom \d{4}\S+Z to \d{4}\S+Z$/),
-      expect.stringMatching(new RegExp(`^last snapshot\\t${ago}, of 1$`)),
-    ])
-    const json = await hostline(['replica', 'status', '--json'], directory, { environment })
-    expect(JSON.parse(json.out)).toMatchObject({
+    const { out } = await hostline(['replica', 'status', '--json'], directory, { environment })
+    const state = {
+      node: expect.stringMatching(/^\S+-[0-9a-f]{6}$/),
       running: true,
-      leads: true,
       holds: 'database',
-      standby_allowed: false,
+      leads: true,
+      leader: expect.any(String),
+      pair: false,
+      lease_seconds: 10,
+      newest_entry_at: time,
       restorable_from: time,
+      restorable_to: time,
       snapshots: 1,
-    })
-    await place.service.stop()
-    const after = await hostline(['replica', 'status'], directory, { environment })
-    expect(after.out).toContain('stopped; its database is up to date with the log\n')
+      last_snapshot_at: time,
+      last_drill_at: null,
+    }
+    expect(JSON.parse(out)).toEqual(state)
+    const plain = await hostline(['replica', 'status'], directory, { environment })
+    expect(plain.out.split('\n').map((line) => line.split('\t')[0])).toEqual(Object.keys(state))
   })
 
   test('changes nothing on an empty machine', async () => {
@@ -208,7 +234,7 @@ describe.concurrent('replica status', () => {
     const environment = { REPLICA_S3_URL: store.url }
     const dataDir = join(folder.path, 'data')
     const { out } = await hostline(['replica', 'status'], dataDir, { environment })
-    expect(out).toMatch(/^this machine\thas neither .*\nlog\tnone: the bucket is empty$/)
+    expect(out).toMatch(/^holds\tnothing$.*^leader\t–$.*^restorable_from\t–$/ms)
     expect(readdirSync(folder.path)).toEqual([])
   })
 })
@@ -225,9 +251,8 @@ describe.concurrent('check', () => {
       0,
       [
         expect.stringMatching(/^ok {5}replication bucket: 127\.0\.0\.1:\d+\/backups$/),
-        expect.stringMatching(/^ok {5}replication: \S+ leads, newest entry \d+ s ago$/),
-        'ok     replication of this machine: leads',
-        expect.stringMatching(/^ok {5}last snapshot: \S+Z, \d+ s ago$/),
+        expect.stringMatching(/^ok {5}replication: \S+ wrote the newest entry at \S+Z$/),
+        expect.stringMatching(/^ok {5}last snapshot: \S+Z$/),
       ],
     ])
     expect(out).toContain('ok     last backup: none, but the bucket has a snapshot\n')
@@ -238,25 +263,13 @@ describe.concurrent('check', () => {
       'a wrong secret',
       {},
       (store: ObjectStore) => ({ REPLICA_S3_URL: store.urlOf('wrong') }),
-      /^FAILED replication: .*403 SignatureDoesNotMatch$/m,
+      /^FAILED replication: .*403 SignatureDoesNotMatch/m,
     ],
     [
       'a bucket without conditions',
       { ignoresConditions: true },
       () => ({}),
-      /^warn {3}replication bucket: \S+ does not support conditional writes .* no standby can use it$/m,
-    ],
-    [
-      'a bucket without conditions for a pair',
-      { ignoresConditions: true },
-      () => ({ REPLICA_PAIR: 'true' }),
       /^FAILED replication bucket: \S+ does not support conditional writes/m,
-    ],
-    [
-      'uploaded files in the same place',
-      {},
-      ({ url }: ObjectStore) => ({ FILES_S3_URL: url }),
-      /^warn {3}replication bucket: \S+ contains the files of FILES_S3_URL under the same prefix/m,
     ],
     ['an empty bucket', {}, () => ({}), /^warn {3}replication: there is no log yet/m],
   ])('finds %s', async (_, faults, environmentOf, expected) => {
@@ -268,30 +281,19 @@ describe.concurrent('check', () => {
     expect(out).toMatch(expected)
   })
 
-  test.each([
-    ['a silent leader', 'true', 'true', / is \d+ min old, and no standby/],
-    [
-      'a setting that only one of a pair has',
-      'false',
-      'true',
-      /has REPLICA_PAIR=false: it must be the/,
-    ],
-    [
-      'that other nodes have led since',
-      'false',
-      'false',
-      /may contain commits that were never shipped; \S+ has led/,
-    ],
-  ])('finds %s', async (_, theirs, ours, expected) => {
+  test('finds a silent leader, a difference to the log, and nothing to restore', async () => {
     await using store = await startObjectStore()
     using folder = temporaryDirectory()
-    const environment = { REPLICA_S3_URL: store.url, REPLICA_PAIR: ours }
-    store.faults.clockOffset = -20 * 60_000
-    await beginElsewhere({ ...environment, REPLICA_PAIR: theirs })
-    store.faults.clockOffset = 0
-    writeFileSync(join(folder.path, 'hostline.db'), 'of a former leader')
-    const { out } = await hostline(['check'], folder.path, { environment })
-    expect(linesOf(out).join('\n')).toMatch(expected)
+    const environment = { REPLICA_S3_URL: store.url, REPLICA_LEASE: '1' }
+    await beginElsewhere({ ...environment, REPLICA_PAIR: 'true' })
+    const run = () => hostline(['check'], folder.path, { environment })
+    const { exitCode, out } = await run()
+    expect(exitCode).toBe(1)
+    expect(linesOf(out)).toContain('FAILED last snapshot: none: nothing can be restored')
+    expect(out).toContain(
+      'which says pair true, lease 1 s and counts: hostline replica init --pair',
+    )
+    await waitFor(async () => /Z, and no standby has taken over$/m.test((await run()).out))
   })
 })
 
@@ -302,8 +304,7 @@ async function beginElsewhere(environment: Record<string, string>) {
   const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
   if (!replica) throw new Error('there is no bucket')
   const node = openNode(folder.path, replica, log)
-  // The first response carries the time of the store.
-  await node.claim(await node.findHead())
+  await node.claim(undefined, agreedOf(replica))
 }
 
 testAtLength.concurrent(
@@ -369,26 +370,35 @@ function startLeader(environment: Record<string, string>) {
   })
 }
 
-testAtLength.concurrent('a standby continues from what a single server left', async () => {
-  await using first = await startReplicated()
-  await first.service.stop()
-  using folder = temporaryDirectory()
-  const environment = {
-    REPLICA_S3_URL: first.store.url,
-    REPLICA_PAIR: 'true',
-    REPLICA_LEASE: '3',
-  }
-  const run = (...args: string[]) => hostline(args, folder.path, { environment })
-  const { out } = await run('replica', 'status', '--json')
-  const at = new Date(Date.parse(JSON.parse(out).newest_entry_at) - 1).toISOString()
-  expect(await run('restore', 's3', '--at', at)).toMatchObject({ exitCode: 0, err: '' })
-  expect((await run('replica', 'status')).out).toContain('was restored to a moment in the past')
-  expect(await run('restore', 's3', '--force')).toMatchObject({ exitCode: 0, err: '' })
-  expect((await run('replica', 'status')).out).toContain('is up to date with the log')
-  // It listens as soon as it leads.
-  await using second = await startService({
-    listen: true,
-    environment: { ...environment, DATA_DIR: folder.path },
-  })
-  expect((await second.call('GET', '/readyz')).status).toBe(200)
-})
+testAtLength.concurrent(
+  'a restored database leads while nobody else writes, and what is agreed changes with the running leader',
+  async () => {
+    await using first = await startReplicated()
+    using folder = temporaryDirectory()
+    const environment = { REPLICA_S3_URL: first.store.url, REPLICA_LEASE: '3' }
+    const run = (...args: string[]) => hostline(args, folder.path, { environment })
+    expect(await run('restore', 's3')).toMatchObject({ exitCode: 0, err: '' })
+    await first.service.register('late')
+    await waitFor(() => isInStep(first.service))
+    expect(await run('serve')).toMatchObject({
+      exitCode: 1,
+      err: expect.stringMatching(/has written to the bucket since the restore: stop it/),
+    })
+    const onLeader = (...args: string[]) => hostline(args, first.service.directory, { environment })
+    expect(await onLeader('replica', 'init', '--pair', 'true', '--lease', '2')).toMatchObject({
+      exitCode: 0,
+      out: 'pair true, lease 2 s',
+    })
+    expect(JSON.parse((await run('replica', 'status', '--json')).out)).toMatchObject({
+      pair: true,
+      lease_seconds: 2,
+    })
+    await first.service.stop()
+    expect(await run('restore', 's3', '--force')).toMatchObject({ exitCode: 0, err: '' })
+    await using second = await startService({
+      listen: true,
+      environment: { ...environment, DATA_DIR: folder.path },
+    })
+    expect((await second.call('GET', '/readyz')).status).toBe(200)
+  },
+)

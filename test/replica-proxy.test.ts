@@ -1,21 +1,23 @@
 import { expect, test } from 'bun:test'
 import { createClient, memoryStorage } from '../client/src/client.ts'
 import { size, testAtLength } from './support/faults.ts'
-import { nginx, startNginx } from './support/nginx.ts'
 import type { ReplicaNode } from './support/nodes.ts'
-import { type Pair, startPair } from './support/pair.ts'
+import { type Pair, sendContinuously, startPair, texts } from './support/pair.ts'
 import { call, meet } from './support/process.ts'
+import { caddy, nginx, startCaddy, startNginx } from './support/proxies.ts'
 import { waitFor } from './support/wait.ts'
 
-/** For two nodes. A write accepted by one may be continued by the other only after a lease, so that within less time
- *  a request may be passed on, whatever became of it. */
-const passOn = 'proxy_next_upstream error timeout http_503 non_idempotent;'
-const forPair = `proxy_connect_timeout 200ms;
-    proxy_read_timeout 2s;
-    ${passOn}
-    proxy_next_upstream_timeout 700ms;`
+/** Times for a lease of a second. A write accepted by one node may be continued by the other only after a lease, so that
+ *  within less time a request may be passed on, whatever became of it. */
+const forShortLease = {
+  'proxy_connect_timeout 1s;': 'proxy_connect_timeout 200ms;',
+  'proxy_read_timeout 3s;': 'proxy_read_timeout 2s;',
+  'proxy_next_upstream_timeout 4s;': 'proxy_next_upstream_timeout 700ms;',
+}
 
-async function startBehindNginx(settings: string, leaseSeconds: number) {
+type Start = (folder: string, bases: string[]) => ReturnType<typeof startCaddy>
+
+async function startBehind(startProxy: Start, leaseSeconds: number) {
   const pair = await startPair({
     REPLICA_ACK: 'bucket',
     REPLICA_LEASE: `${leaseSeconds}`,
@@ -24,7 +26,7 @@ async function startBehindNginx(settings: string, leaseSeconds: number) {
   })
   const a = await pair.leader('a')
   const b = await pair.standby('b')
-  const proxy = await startNginx(pair.directory('nginx'), [a.base, b.base], settings)
+  const proxy = await startProxy(pair.directory('proxy'), [a.base, b.base])
   return {
     pair,
     a,
@@ -70,7 +72,7 @@ async function enter(baseUrl: string, name: string) {
 test.skipIf(!nginx)(
   'behind nginx the leader answers everything, whichever node is asked first',
   async () => {
-    await using behind = await startBehindNginx(passOn, 30)
+    await using behind = await startBehind(startNginx, 30)
     const people = await meet(behind.base)
     const path = `/v1/chat/conversations/${people.conversationId}/messages`
     for (let n = 0; n < 10; n++) {
@@ -88,12 +90,56 @@ test.skipIf(!nginx)(
   },
 )
 
+/** Each proxy as in docs/operations.md. */
+const proxies: [name: string, program: string | undefined, start: Start][] = [
+  ['nginx', nginx, startNginx],
+  ['Caddy', caddy, startCaddy],
+]
+
+for (const [name, program, startProxy] of proxies) {
+  const testWithProxy = program ? testAtLength : test.skip
+  testWithProxy(
+    `behind ${name} the standby takes over while the leader hangs, and nothing is lost or doubled`,
+    async () => {
+      await using behind = await startBehind(startProxy, 10)
+      const people = await meet(behind.base)
+      const large = { body: new Uint8Array(2_000_000), token: people.a.token }
+      const headers = { authorization: `Bearer ${large.token}` }
+      const upload = { method: 'POST', headers, body: large.body }
+      expect((await fetch(`${behind.base}/v1/files`, upload)).status).toBe(201)
+      const writing = sendContinuously([behind.base], people)
+      const more = (count: number) => {
+        const enough = writing.acknowledged.length + count
+        return waitFor(() => writing.acknowledged.length > enough, 'acknowledgements', 60_000)
+      }
+      await more(10)
+      behind.a.signal('SIGSTOP')
+      const stoppedAt = performance.now()
+      await behind.b.ready()
+      const ledAt = performance.now()
+      await more(10)
+      const [led, written] = [ledAt, performance.now()].map((at) => Math.round(at - stoppedAt))
+      console.log(
+        `behind ${name}: the leader hung; ${led} ms until the next one led, ${written} ms until 10 writes`,
+      )
+      behind.a.signal('SIGCONT')
+      expect(await behind.a.exited).toBe(1)
+      await more(10)
+      await writing.end()
+      const kept = await texts(behind.base, people)
+      expect(kept.toSorted()).toEqual(writing.acknowledged.toSorted())
+    },
+    180_000,
+  )
+}
+
 const testWithNginx = nginx ? testAtLength : test.skip
 
 testWithNginx(
   'clients lose and duplicate nothing while the leader is killed, and reconnect by themselves',
   async () => {
-    await using behind = await startBehindNginx(forPair, 1)
+    const startProxy: Start = (folder, bases) => startNginx(folder, bases, forShortLease)
+    await using behind = await startBehind(startProxy, 1)
     const [ada, bob] = [await enter(behind.base, 'ada'), await enter(behind.base, 'bob')]
     const { id } = await ada.client.conversations.open(bob.user.id)
     const talking = setInterval(() => [ada, bob].map((one) => one.say(id)), 200)

@@ -14,13 +14,12 @@ import { join } from 'node:path'
 import { zstdCompressSync } from 'bun'
 import { bucket } from '../src/config-values.ts'
 import { isoTime } from '../src/lib/clock.ts'
-import { createBucketLog } from '../src/replication/bucket-log.ts'
-import { positionName } from '../src/replication/log.ts'
-import { openObjectStore } from '../src/replication/object-store.ts'
-import { trimSnapshots } from '../src/replication/snapshots.ts'
+import { openBucket } from '../src/outside/bucket.ts'
+import { openLog, positionName } from '../src/replication/log.ts'
+import { trim } from '../src/replication/snapshots.ts'
 import { startObjectStore } from './support/object-store.ts'
 import { messagesIn, replicas, say } from './support/replicas.ts'
-import { waitOut } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 const byBucket = { environment: { REPLICA_ACK: 'bucket' } }
 
@@ -47,9 +46,14 @@ test('a restore returns to the state of any moment', async () => {
   expect(await place.messages()).toEqual(['one', 'two', 'three'])
   expect(await place.messages(['--at', afterOne])).toEqual(['one'])
   expect(await place.messages(['--at', afterTwo])).toEqual(['one', 'two'])
-  expect(await place.messages(['--at', '2100-01-01T00:00:00Z'])).toEqual(['one', 'two', 'three'])
-  const { exitCode, err } = await place.restore('early', ['--at', isoTime(begunAt)])
-  expect([exitCode, err]).toEqual([1, expect.stringMatching(/^hostline: .* no snapshot .*$/)])
+  expect(await place.messages(['--at', isoTime(Date.now())])).toEqual(['one', 'two', 'three'])
+  const { out } = await place.restore('early', ['--list'])
+  expect(out).toMatch(/^any moment from (\S+Z) to \S+Z\nsnapshot\t\S+Z\t\S+$/)
+  const range = /^any moment from \S+Z to \S+Z/.exec(out)?.[0]
+  for (const at of [isoTime(begunAt - 1_000), '2100-01-01T00:00:00Z']) {
+    const refused = await place.restore('early', ['--at', at])
+    expect([refused.exitCode, refused.err]).toEqual([1, `hostline: ${range} can be restored`])
+  }
   const left = readdirSync(place.directory('early')).filter((name) =>
     name.startsWith('hostline.db'),
   )
@@ -98,7 +102,7 @@ test('a restore retries a failed request', async () => {
 
 test('of snapshots older than a day, one an hour is kept, as are base snapshots and foreign objects', async () => {
   await using other = await startObjectStore()
-  const store = openObjectStore(bucket(other.url), 1_000)
+  const opened = openBucket(bucket(other.url), 1_000)
   const foreign = ['snapshots/../elsewhere', 'snapshots/0/manifest', 'elsewhere']
   for (const key of foreign) other.put(key, Buffer.from('x'))
   const take = (position: number, hoursAgo: number, isBase = false) => {
@@ -114,10 +118,24 @@ test('of snapshots older than a day, one an hour is kept, as are base snapshots 
   const taken = [take(1, hour), take(2, hour - 0.2), take(3, 26), take(4, 26), take(5, 26, true)]
   const recent = [take(6, 1), take(7, 1)]
   other.faults.clockOffset = 0
-  await trimSnapshots(store, createBucketLog(store), Date.now() - 7 * 24 * 3_600_000)
+  await trim({ bucket: opened, shared: openLog(opened) }, Date.now() - 7 * 24 * 3_600_000)
   const left = [taken[0], taken[2], taken[4], ...recent].map(String)
   expect(other.keys().filter((key) => key.endsWith('/000000'))).toEqual(left)
   expect(other.keys()).toEqual(expect.arrayContaining(foreign))
+})
+
+test('a first snapshot with heartbeats during its upload can be restored', async () => {
+  await using slow = await replicas()
+  const { store } = slow
+  store.faults.beforePut = (key) => (key.endsWith('/000000') ? waitOut(450) : undefined)
+  const kinds = () =>
+    store
+      .keys('log/')
+      .map((key) => /"kind":"(\w+)/.exec(`${Buffer.from(store.get(key) ?? '')}`)?.[1])
+  await slow.start('a', { environment: { REPLICA_PAIR: 'true', REPLICA_LEASE: '1' } })
+  await waitFor(() => kinds().includes('base'), 'the snapshot entry')
+  expect(kinds().slice(0, 2)).toEqual(['begin', 'beat'])
+  expect(await slow.restored()).toMatchObject({ exitCode: 0, err: '' })
 })
 
 test('a download may take longer than the timeout of a request without a response', async () => {
@@ -130,13 +148,13 @@ test('a download may take longer than the timeout of a request without a respons
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const slow = bucket(`s3://KEY:SECRET@127.0.0.1:${port}/backups?tls=off`)
-  expect(await openObjectStore(slow, 100).get('large')).toHaveLength(bytes.length)
+  expect(await openBucket(slow, 100).get('large')).toHaveLength(bytes.length)
 })
 
 test('a name with dot segments requests no object of another bucket', async () => {
   place.store.put('elsewhere', Buffer.from('secret'))
-  const store = openObjectStore(bucket(place.store.url), 1_000)
-  for (const ask of [store.get, store.open, store.delete]) {
+  const opened = openBucket(bucket(place.store.url), 1_000)
+  for (const ask of [opened.get, opened.delete]) {
     await expect(ask('snapshots/../elsewhere')).rejects.toThrow('400')
   }
   expect(place.store.get('elsewhere')).toBeDefined()

@@ -98,7 +98,7 @@ test.concurrent.each(['bucket', 'disk'].slice(0, size(2, 2, 1)))(
 )
 
 testAtLength.concurrent.each(['SIGTERM', 'SIGKILL'] as const)(
-  'a server continues shipping after %s, without a new snapshot',
+  'a server continues shipping after %s and commands meanwhile, without a new snapshot',
   async (signal) => {
     await using place = await bucketAndFolder()
     const options = { dataDir: await place.prepared('a'), bucket: place.store.url }
@@ -108,6 +108,9 @@ testAtLength.concurrent.each(['SIGTERM', 'SIGKILL'] as const)(
     await waitFor(() => place.store.keys('log/').length > 2, 'the first pages')
     await say(first.base, people, 5)
     await first.end(signal)
+    const list = await command(options.dataDir, options.bucket, ['user', 'list'])
+    expect(list.code).toBe(0)
+    await command(options.dataDir, options.bucket, ['check'])
     await using second = await startNode(options)
     await second.ready()
     await say(second.base, people, 5)

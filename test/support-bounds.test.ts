@@ -175,7 +175,7 @@ describe('mails to the desk', () => {
     await d.pass(2 * minute)
     const { to, raw, text } = await d.mail.next()
     expect(to).toBe('desk@example.com')
-    expect(raw).toMatch(/^Subject: 30 tickets wait: Refund 0 and others\r$/m)
+    expect(raw).toMatch(/^Subject: New ticket: Refund 0 \(30\)\r$/m)
     expect(raw).toMatch(/^Reply-To: desk@example\.com\r$/m)
     expect(text.match(/console#ticket=/g)?.length).toBeGreaterThan(29)
     await d.pass(20 * minute)
@@ -253,6 +253,22 @@ describe('mails to the desk', () => {
     await d.update(id, { status: 'resolved' })
     await d.write(id, 'Not resolved.')
     expect(await mailsAfter()).toHaveLength(1)
+  })
+
+  test('wait for the end of the quiet hours of the assignee', async () => {
+    await using d = await openMailedDesk()
+    const { id } = await d.open()
+    await d.update(id, { assignee_id: d.root.id })
+    const time = (later: number) => new Date(d.clock.now() + later).toISOString().slice(11, 16)
+    const body = { from: time(-5 * minute), to: time(5 * minute), time_zone: 'UTC' }
+    await d.service.call('PUT', '/v1/users/me/quiet-hours', { token: d.root.token, body })
+    for (const text of ['Hello?', 'Anybody?']) await d.write(id, text)
+    await d.pass(minute)
+    expect(d.mail.mails).toEqual([])
+    await d.pass(5 * minute)
+    expect(d.mail.mails.map(({ to, text }) => [to, text.includes('Anybody?')])).toEqual([
+      ['root@example.com', true],
+    ])
   })
 })
 

@@ -1,17 +1,30 @@
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { migrations } from '../src/db/migrations.ts'
+import { letOldShrink } from '../src/db/shrinking.ts'
+import { hostline } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
 import { damageOf } from './support/recount.ts'
 import { startService } from './support/service.ts'
 
 // One database of each release, created by scripts/fixture.ts.
 const fixtures = join(import.meta.dir, 'fixtures')
 
-test.each(readdirSync(fixtures))('the data of %s can be read and written', async (name) => {
+const databases = readdirSync(fixtures).filter((name) => name.endsWith('.db.gz'))
+
+test.each(databases)('the data of %s can be read and written', async (name) => {
   const data = Bun.gunzipSync(readFileSync(join(fixtures, name)))
   await using service = await startService({
     fill: async (directory) => writeFileSync(join(directory, 'hostline.db'), data),
   })
+  const logged = service.logged.filter((line) => line.includes('migrating the database'))
+  using fixture = Database.deserialize(data)
+  const from = fixture.query<{ user_version: number }, []>('PRAGMA user_version').get()
+  expect(logged.map((line) => JSON.parse(line).version)).toEqual(
+    migrations.map((_, index) => index + 1).slice(from?.user_version),
+  )
   const [root, carol] = [
     await service.login('root@example.com'),
     await service.login('carol@example.com'),
@@ -46,4 +59,20 @@ test.each(readdirSync(fixtures))('the data of %s can be read and written', async
     expect.objectContaining({ id: ticket.id }),
   )
   expect(damageOf(service.sqlite)).toEqual([])
+  // The file can shrink.
+  expect(service.sqlite.query('PRAGMA auto_vacuum').values()).toEqual([[2]])
+})
+
+test('a large database of an older release is left to a restore, which lets its file shrink', async () => {
+  using directory = temporaryDirectory()
+  const at = (name: string) => join(directory.path, name)
+  writeFileSync(at('old.db'), Bun.gunzipSync(readFileSync(join(fixtures, '0.1.0.db.gz'))))
+  const modeOf = (path: string, change = (_: Database) => {}) => {
+    using sqlite = new Database(path)
+    change(sqlite)
+    return sqlite.query('PRAGMA auto_vacuum').values()
+  }
+  expect(modeOf(at('old.db'), (sqlite) => letOldShrink(sqlite, 1))).toEqual([[0]])
+  expect(await hostline(['restore', at('old.db')], at('new'))).toMatchObject({ exitCode: 0 })
+  expect(modeOf(at('new/hostline.db'))).toEqual([[2]])
 })

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { copyFileSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { openWalReader, type WalPosition } from '../src/replication/wal-reader.ts'
+import { openWalReader, type WalPosition } from '../src/db/wal-reader.ts'
 import { memoryFolder, temporaryDirectory } from './support/directory.ts'
 
 const pageSize = 4_096

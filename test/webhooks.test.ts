@@ -1,12 +1,16 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { verifyWebhook } from '../client/src/webhook.ts'
+import { systemClock } from '../src/lib/clock.ts'
 import { eventTypes } from '../src/lib/vocabulary.ts'
+import { newSecret } from '../src/modules/webhooks/sender.ts'
 import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { desk, own } from './support/desk.ts'
 import { type Person, startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
-import { startReceiver, verify } from './support/webhook-receiver.ts'
+import { insertDelivery, startReceiver, verify } from './support/webhook-receiver.ts'
 
 const path = '/v1/admin/webhooks'
 const [second, minute, hour] = [1_000, 60_000, 3_600_000]
@@ -187,11 +191,12 @@ describe('an event', () => {
     own.clock.advance(2 * second)
     await waitFor(() => receiver.received.some(({ text }) => text.includes('cleo@example.com')))
     expect(receiver.received.at(-1)?.body.type).toBe('user.created')
+    own.service.sqlite.run("UPDATE users SET external_id = 'crm-9' WHERE id = ?", [ada.id])
     await own.ask('DELETE', `/v1/admin/users/${ada.id}`)
     const [gone] = await waitFor(
       () => receiver.of('user.deleted')[0] && receiver.of('user.deleted'),
     )
-    expect(gone?.body.data).toEqual({ user: { id: ada.id } })
+    expect(gone?.body.data).toEqual({ user: { id: ada.id, external_id: 'crm-9' } })
   })
 
   test('identifies users by external ids, too, and removed ones by id only', async () => {
@@ -213,7 +218,32 @@ describe('an event', () => {
     const { ticket } = receiver.of('ticket.created')[0]?.body.data ?? {}
     expect(ticket.user).toMatchObject({ id: a.id, external_id: 'crm-7' })
     expect(receiver.of('message.deleted')[0]?.body.data).toEqual({ message: { id: sent.id } })
+    const key = await host.service.issueKey()
+    const body = { conversation_id: conversationId, body: 'n', data: { user_id: a.id } }
+    await host.service.call('POST', '/v1/service/messages', { token: key.token, body })
+    await waitFor(() => receiver.received.length === 5)
+    expect(receiver.received[4]?.body.data.message.data).toEqual(body.data)
     await host.ask('DELETE', `${path}/${id}`)
+  })
+
+  test('that was not accepted is delivered again with those since a time', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver()
+    const { id } = await own.create(receiver.url, ['message.created'])
+    receiver.respond({ status: 410 })
+    const { a, conversationId, sent } = await own.talk()
+    await waitFor(async () => (await own.deliveries(id))[0]?.status === 'failed')
+    const retry = async (since: string) =>
+      (await own.ask('POST', `${path}/${id}/deliveries/retry`, { since })).body
+    await own.ask('PATCH', `${path}/${id}`, { enabled: true })
+    await own.service.say(a, conversationId, 'accepted')
+    await waitFor(async () => (await own.deliveries(id)).some(isDelivered))
+    expect(await retry(new Date(own.clock.now() + 1_000).toISOString())).toEqual({ retried: 0 })
+    expect(await retry(sent.created_at)).toEqual({ retried: 1 })
+    await waitFor(async () => (await own.deliveries(id)).every(isDelivered))
+    expect(receiver.received).toHaveLength(3)
+    const wrong = await own.ask('POST', `${path}/${id}/deliveries/retry`, { since: 'yesterday' })
+    expect(Object.keys(wrong.body.error.details)).toEqual(['since'])
   })
 
   test('is sent in its current state, and not at all once it is gone', async () => {
@@ -299,11 +329,9 @@ describe('a failing delivery', () => {
     const [job] = await waitFor(() => host.waiting()[0] && host.waiting())
     expect((job?.run_at ?? 0) - host.clock.now()).toBeWithin(expected, expected + 1_001)
     expect((await host.show(id)).failing_since).toBe(new Date(host.clock.now()).toISOString())
-    expect((await host.ask('GET', '/v1/admin/system')).body.webhooks).toEqual({
-      total: 1,
-      disabled: 0,
-      failing: 1,
-    })
+    const { webhooks, warnings } = (await host.ask('GET', '/v1/admin/system')).body
+    expect(webhooks).toEqual({ total: 1, disabled: 0, failing: 1, dropped: 0 })
+    expect(warnings.map(({ code }: { code: string }) => code)).toContain('webhooks_failing')
     const [delivery] = await host.deliveries(id)
     await host.ask('POST', `${path}/${id}/deliveries/${delivery.id}/retry`)
     await waitFor(async () => (await host.deliveries(id)).some(isDelivered))
@@ -469,6 +497,7 @@ describe('an endpoint', () => {
       enabled: true,
       failing_since: null,
       disabled_at: null,
+      dropped_count: 0,
       created_at: new Date(host.clock.now()).toISOString(),
     })
     expect((await host.ask('GET', path)).body.data).toContainEqual(shown)
@@ -560,6 +589,104 @@ describe('a URL', () => {
   })
 })
 
+describe('verifyWebhook of the client', () => {
+  const secret = newSecret()
+  const body = JSON.stringify({
+    type: 'user.deleted',
+    timestamp: 'now',
+    data: { user: { id: 'u' } },
+  })
+  const signed = (by: string, age = 0) => {
+    const at = new Date(Date.now() - age)
+    return {
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+      'webhook-signature': new Webhook(by).sign('msg_1', at, body),
+    }
+  }
+
+  test('gives the event of a delivery, from a Request and from headers and text', async () => {
+    await using receiver = startReceiver()
+    await using host = await startHost({ clock: systemClock })
+    const { secret } = await host.create(receiver.url, ['message.created'])
+    const { sent } = await host.talk()
+    await waitFor(() => receiver.received.length === 1)
+    const [{ headers, text } = { headers: {}, text: '' }] = receiver.received
+    const request = new Request(receiver.url, { method: 'POST', headers, body: text })
+    for (const given of [request, { headers, body: text }]) {
+      const event = await verifyWebhook(given, secret)
+      // The type tells which data there is.
+      if (event.type !== 'message.created') throw new Error(event.type)
+      const { id, sender_external_id } = event.data.message
+      expect([id, sender_external_id]).toEqual([sent.id, undefined])
+    }
+  })
+
+  test('accepts one good signature of several, such as after a rotation', async () => {
+    const headers = signed(secret)
+    const both = `${signed(newSecret())['webhook-signature']} v2,x ${headers['webhook-signature']}`
+    const given = { headers: { ...headers, 'webhook-signature': both }, body }
+    expect(await verifyWebhook(given, secret)).toEqual(JSON.parse(body))
+  })
+
+  test.each([
+    ['another secret', { headers: signed(newSecret()), body }, secret],
+    ['a changed body', { headers: signed(secret), body: `${body} ` }, secret],
+    ['another id', { headers: { ...signed(secret), 'webhook-id': 'msg_2' }, body }, secret],
+    ['six minutes', { headers: signed(secret, 360_000), body }, secret],
+    ['six minutes to come', { headers: signed(secret, -360_000), body }, secret],
+    ['no headers', { headers: {}, body }, secret],
+    ['no secret', { headers: signed(secret), body }, ''],
+  ])('refuses a request with %s', async (_, request, by) => {
+    expect(verifyWebhook(request, by)).rejects.toThrow(Error)
+  })
+})
+
+test('more than 100,000 waiting events drop the oldest: the webhook counts them, and log, metrics and console tell', async () => {
+  await using receiver = startReceiver('hang')
+  const METRICS_TOKEN = 'x'.repeat(32)
+  await using host = await startHost({ environment: { WEBHOOK_PRIVATE: 'true', METRICS_TOKEN } })
+  const { id } = await host.create(receiver.url, ['message.created'])
+  const other = await host.create(receiver.url, ['report.created'])
+  const fill = host.service.sqlite.query(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+     INSERT INTO outbox (id, kind, receiver, payload, created_at, run_at)
+     SELECT printf('00%024d', i * 2 + ?4), 'webhook_delivery', ?1,
+       '{}', 0, ?3 FROM n`,
+  )
+  const later = host.clock.now() + 10 * day
+  fill.run(id, 100_004, later, 0)
+  fill.run(other.id, 10, later, 1)
+  const triedId = insertDelivery(host.service.sqlite, id)
+  host.service.sqlite.run(
+    "UPDATE webhook_deliveries SET id = printf('00%024d', 4), status = 'waiting'",
+  )
+  expect((await host.show(id)).dropped_count).toBe(0)
+  await host.talk()
+  expect((await host.show(id)).dropped_count).toBe(5)
+  const oldest = host.service.sqlite.query(
+    'SELECT min(id) AS id, count(*) AS n FROM outbox WHERE receiver = ?',
+  )
+  expect(oldest.get(id)).toEqual({ id: '00000000000000000000000012', n: 100_000 })
+  expect(oldest.get(other.id)).toMatchObject({ n: 10 })
+  const [tried] = await host.deliveries(id)
+  expect([tried.id === triedId, tried.status]).toEqual([false, 'failed'])
+  expect(host.service.log()).toContain('events of a webhook were dropped because too many wait')
+  expect(host.audited('webhook_events_dropped')).toEqual([{ actor_type: 'system', target_id: id }])
+  const metrics = (await host.service.call('GET', '/metrics', { token: METRICS_TOKEN })).body
+  expect(metrics).toContain('\nhostline_webhook_events_dropped_total 5\n')
+  const { webhooks, warnings } = (await host.ask('GET', '/v1/admin/system')).body
+  expect(webhooks.dropped).toBe(5)
+  const endpoint = new URL(receiver.url).host
+  expect(warnings).toContainEqual({
+    code: 'webhook_events_dropped',
+    message: `More than 100,000 events wait for ${endpoint}: the oldest are dropped.`,
+  })
+  const since = new Date(0).toISOString()
+  const retried = await host.ask('POST', `${path}/${id}/deliveries/retry`, { since })
+  expect(retried.body).toEqual({ retried: 1 })
+})
+
 test('there are at most a hundred webhooks', async () => {
   await using own = await startHost()
   const row = own.service.sqlite.prepare(
@@ -592,7 +719,11 @@ test('commands create, list, test and delete webhooks, and a running server foll
   const waiting = own.service.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'webhook_delivery'")
   await waitFor(() => waiting.get() === null, 'the last delivery')
   const [listed] = JSON.parse((await run('list --json')).out)
-  expect(listed).toMatchObject({ id, url: receiver.url, events: 'message.created,user.created' })
+  expect(listed).toMatchObject({
+    id,
+    url: receiver.url,
+    events: ['message.created', 'user.created'],
+  })
   expect((await run('list')).out).not.toContain(secret)
   receiver.respond({ status: 500 })
   expect(await run(`test ${id}`)).toMatchObject({

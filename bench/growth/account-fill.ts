@@ -45,6 +45,7 @@ async function fillPeople(dataset: Dataset, count: number) {
       createdAt: clock.now(),
       disabledAt: null,
       emailBouncedAt: null,
+      quietHours: null,
       externalId: null,
       deletedAt: null,
     })
@@ -86,7 +87,7 @@ function fillSessions({ sqlite, landmarks, newId, clock, pick, repeat }: Dataset
     const isRefreshed = pick(2) === 0
     const lastUsedAt = createdAt + (isRefreshed ? pick(usedDays * day) : 0)
     const client = { userAgent: 'growth', ip: '192.0.2.1' }
-    const state = { revokedAt: null, confirmedAt: null }
+    const state = { revokedAt: null, confirmedAt: null, isByPlatform: false }
     insertSession({ id: sessionId, userId, ...client, createdAt, lastUsedAt, ...state })
     const parentHash = isRefreshed ? hashOf(`the parent of ${refreshTokenOf(n)}`) : null
     const add = (hash: string, issuedAt: number, isLive: boolean) =>

@@ -99,6 +99,8 @@ function fillMessages(dataset: Dataset, count: number) {
       ...noFile,
       clientId: null,
       deletedAt: null,
+      isSilent: 0,
+      data: null,
       broadcastId: null,
       createdAt: clock.now(),
     })
@@ -140,10 +142,19 @@ function openTalks({ landmarks, newId, clock, pick }: Dataset) {
 
 function newTalk(id: string, users: [string, string], createdAt: number): Talk {
   const [userA, userB] = users
-  const none = { unreadCount: 0, lastReadSeq: 0, mutedUntil: null }
+  const none = { unreadCount: 0, lastReadSeq: 0, mutedUntil: null, isArchived: 0 }
   const common = { conversationId: id, ...none, lastActivityId: id }
   return {
-    conversation: { id, userA, userB, lastSeq: 0, createdAt },
+    conversation: {
+      id,
+      userA,
+      userB,
+      lastSeq: 0,
+      firstSeq: 1,
+      createdAt,
+      state: 'open',
+      data: null,
+    },
     participants: [
       { ...common, userId: userA, otherUserId: userB },
       { ...common, userId: userB, otherUserId: userA },
@@ -166,11 +177,25 @@ function store({ sqlite, repeat }: Dataset, talks: readonly Talk[]) {
   )
   for (const [userId, own] of counts) {
     const unreadCount = own.reduce((sum, participant) => sum + participant.unreadCount, 0)
-    insertInbox({ userId, conversationCount: own.length, unreadCount })
+    insertInbox({
+      userId,
+      conversationCount: own.length,
+      archivedCount: 0,
+      unreadCount,
+      mailedThrough: null,
+      isMailed: false,
+    })
   }
 }
 
-const noFile = { fileUrl: null, fileName: null, fileSize: null, fileType: null }
+const noFile = {
+  fileUrl: null,
+  fileName: null,
+  fileSize: null,
+  fileType: null,
+  picture: null,
+  attachments: null,
+}
 const sentence =
   'this is what people write to each other all day long: some of it is short, and now and then somebody has more to say than usual'
 /** Texts of 10 to 122 characters. */

@@ -54,7 +54,7 @@ export async function startSubject(directory: string, landmarks: Landmarks) {
       as: 'root',
       method: 'POST',
       path,
-      body: { name: 'growth', scopes: ['all'] },
+      body: { name: 'growth', scopes: ['all', 'sessions'] },
       status: 201,
     })
     return (JSON.parse(answer) as { key: string }).key

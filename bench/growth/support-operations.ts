@@ -1,6 +1,6 @@
 import type { Person } from './dataset.ts'
 import { type Operation, reading, type Sampling, walk } from './operation.ts'
-import type { Request, Subject } from './subject.ts'
+import type { Caller, Request, Subject } from './subject.ts'
 import { rareWord } from './support-fill.ts'
 import { textOf, wordAt } from './vocabulary.ts'
 
@@ -129,11 +129,36 @@ export const supportOperations: readonly Operation[] = [
   },
   {
     name: 'open a ticket',
-    prepare: () => ({
-      request: () => writing('bob', own, { subject: 'Something is wrong', body: text }),
-    }),
+    prepare(subject) {
+      let opened = 0
+      let token = ''
+      return {
+        async before() {
+          if (opened++ % ticketsPerDay === 0) token = await newcomer(subject, opened)
+        },
+        request: () => writing({ token }, own, { subject: 'Something is wrong', body: text }),
+      }
+    },
   },
 ]
+
+/** A verified person may open this many. */
+const ticketsPerDay = 20
+
+/** @returns the access token of a new person */
+async function newcomer(subject: Subject, n: number): Promise<string> {
+  const external_id = `newcomer ${n}`
+  const body = {
+    external_id,
+    email: `newcomer${n}@example.com`,
+    email_verified: true,
+    display_name: 'New',
+  }
+  const posted = { as: 'platform', method: 'POST', status: 201 } as const
+  const { id } = JSON.parse(await subject.ask({ ...posted, path: '/v1/service/users', body }))
+  const session = await subject.ask({ ...posted, path: `/v1/service/users/${id}/sessions` })
+  return JSON.parse(session).access_token
+}
 
 function queue(filter: string): Operation {
   return {
@@ -150,7 +175,7 @@ function search(name: string, query: string): Operation {
   }
 }
 
-function writing(as: Person, path: string, body: object): Request {
+function writing(as: Caller, path: string, body: object): Request {
   return { as, method: 'POST', path, body, status: 201 }
 }
 

@@ -15,7 +15,9 @@ const slowDownMilliseconds = 10_000
 const steadyMilliseconds = 10_000
 const shortestRenewalPause = 5_000
 /** All groups of events. */
-const groups = 'ack,read,changes,notification,support'
+const groups = 'ready,ack,read,changes,notification,support'
+/** Changes of the network, or of who looks at the page. */
+const hints = ['online', 'offline', 'pageshow', 'visibilitychange'] as const
 
 export type ChannelStatus = 'connecting' | 'open' | 'waiting' | 'closed'
 
@@ -29,7 +31,7 @@ export type ChannelOptions = {
   baseUrl: string
   session: ClientSession
   emit: (name: keyof ChannelEvents, event: ChannelEvents[keyof ChannelEvents]) => void
-  api: Pick<Api, 'account' | 'conversations' | 'messages'>
+  api: Pick<Api, 'account'>
 }
 
 export type Channel = ReturnType<typeof createChannel>
@@ -42,12 +44,12 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   const backoff = createBackoff(platform.random)
   let status: ChannelStatus = 'closed'
   let opened: Deferred<void> = deferred()
-  let newest: string | undefined
+  /** The `since` of the next connection. */
+  let position: string | undefined
+  let newestDelivered = ''
   let connection: Connection | undefined
   let token: string | undefined
   let refusedToken: string | undefined
-  /** Messages were missed, and the `resync` event is still due. */
-  let owesResync = false
   let wasRefused = false
   let attempts = 0
   let cancelRetry = () => {}
@@ -65,10 +67,8 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
       // A WebSocket does not report why it was refused; a REST request shows whether the session is over.
       if (wasRefused) await api.account.get()
       const fresh = await freshToken()
-      const position = fresh === undefined ? undefined : (newest ?? (await newestMessageId(api)))
       if (attempt !== attempts) return
       token = fresh
-      newest = position
       dial(fresh)
     } catch {
       if (attempt === attempts) retryLater()
@@ -81,24 +81,31 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   function dial(accessToken: string | undefined) {
     if (accessToken === undefined) return stop(new SessionEndedError())
     let openedAt: number | undefined
-    connection = watchConnection(timers, openSocket(accessToken), {
-      onOpen() {
-        openedAt = timers.now()
-        refusedToken = undefined
-        wasRefused = false
-        planRenewal()
-        setStatus('open')
-        opened.resolve()
-        if (owesResync) void resync()
+    connection = watchConnection(platform, openSocket(accessToken), {
+      onFrame(frame) {
+        // The first frame is `ready`, without which the position would be unknown.
+        if (openedAt === undefined) {
+          openedAt = timers.now()
+          begin(frame)
+        }
+        deliver(frame)
       },
-      onFrame: deliver,
       onClose: (code) => lose(code, openedAt),
     })
   }
 
+  function begin(frame: ServerFrame) {
+    refusedToken = undefined
+    wasRefused = false
+    if (frame.type === 'ready') position ??= frame.newest_message_id
+    planRenewal()
+    setStatus('open')
+    opened.resolve()
+  }
+
   function openSocket(accessToken: string) {
     if (!WebSocket) throw new ClosedError() // `start` checks this
-    const since = newest === undefined ? '' : `&since=${newest}`
+    const since = position === undefined ? '' : `&since=${position}`
     const path = `/v1/chat/ws?events=${groups}${since}`
     // The token is sent in a header of the upgrade, because URLs end up in logs.
     const protocols = ['hostline.v1', `bearer.${accessToken}`]
@@ -121,7 +128,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     setStatus('waiting', code)
   }
 
-  function retryNow() {
+  function check() {
     if (status === 'open') connection?.check()
     if (status !== 'waiting') return
     cancelRetry()
@@ -130,8 +137,8 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
 
   function stop(reason: ClosedError | SessionEndedError) {
     if (reason instanceof SessionEndedError) {
-      newest = undefined
-      owesResync = false
+      position = undefined
+      newestDelivered = ''
       wasRefused = false
     }
     if (status === 'closed') return
@@ -139,7 +146,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     cancelRetry()
     cancelRenewal()
     connection?.close()
-    network?.removeEventListener('online', retryNow)
+    for (const hint of hints) network?.removeEventListener(hint, check)
     opened.reject(reason)
     setStatus('closed', 'closeCode' in reason ? reason.closeCode : undefined)
   }
@@ -155,30 +162,20 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   }
 
   function deliver(frame: ServerFrame) {
-    if (frame.type === 'resync') return void resync()
+    // Handlers of `resync` reload their lists and so see everything up to this position.
+    if (frame.type === 'resync') advance(frame.newest_message_id)
     if (frame.type === 'new_message') {
       const { id } = frame.message
       // Ids follow commit order, and the replay comes before live messages.
-      if (newest !== undefined && id <= newest) return
-      newest = id
+      if (id <= newestDelivered) return
+      newestDelivered = id
+      advance(id)
     }
     emit(frame.type, frame)
   }
 
-  // Handlers of `resync` reload their lists and so see everything up to the new position. Until that is known, a lost
-  // connection starts over.
-  async function resync() {
-    owesResync = true
-    const attempt = attempts
-    try {
-      const position = await newestMessageId(api)
-      if (attempt !== attempts || !owesResync) return
-      owesResync = false
-      if (newest === undefined || newest < position) newest = position
-      emit('resync', { type: 'resync' })
-    } catch {
-      if (attempt === attempts) connection?.drop()
-    }
+  function advance(id: string) {
+    if (position === undefined || position < id) position = id
   }
 
   /** From now on `connect` waits for the next opening. */
@@ -196,36 +193,31 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
 
   return {
     send,
+    /** Sends a frame that gets no answer.
+     *  @returns whether the service has received it */
+    async sendSurely(frame: ClientFrame): Promise<boolean> {
+      if (!send(frame) || !connection) return false
+      return connection.check()
+    },
     /** Starts after the message `since`, else after the last delivered one, else with new messages.
      *  @returns a promise that resolves once the connection is open, and rejects when it never will be */
     start(since?: string): Promise<void> {
       if (!WebSocket) return Promise.reject(new Error('no WebSocket here: give createClient one'))
       if (status !== 'closed') return opened.promise
       expectOpening()
-      newest = since ?? newest
+      if (since !== undefined) position = newestDelivered = since
       backoff.reset()
-      network?.addEventListener('online', retryNow)
+      for (const hint of hints) network?.addEventListener(hint, check)
       void open()
       return opened.promise
     },
     stop,
+    check,
     status: () => status,
-    newestMessageId: () => newest,
+    newestMessageId: () => position,
     /** Extends the connection with a newer access token. */
     authenticate(accessToken: string) {
       if (send({ type: 'auth', token: accessToken })) token = accessToken
     },
   }
-}
-
-const lowestId = '0'.repeat(26)
-
-/** New messages get ids greater than this one. */
-async function newestMessageId({ conversations, messages }: ChannelOptions['api']) {
-  for await (const { id, last_message } of conversations.each()) {
-    if (!last_message) continue
-    const { data } = await messages.list(id, { per_page: 1 })
-    return data[0]?.id ?? lowestId
-  }
-  return lowestId
 }

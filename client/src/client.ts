@@ -1,21 +1,37 @@
 import { createApi } from './api.ts'
 import { type ChannelEvents, type ChannelOptions, createChannel } from './channel.ts'
-import type { Answer, Body, NewMessage, User } from './contract.ts'
-import { createDelivery, type QueuedMessage } from './delivery.ts'
+import type { Answer, Body, Message, NewMessage, TicketMessage, User } from './contract.ts'
+import {
+  createDelivery,
+  fileMessage,
+  type NewReply,
+  type QueuedMessage,
+  type QueuedReply,
+} from './delivery.ts'
 import { createEmitter } from './emitter.ts'
 import { ClosedError } from './errors.ts'
-import { createHttpTransport, createRequest } from './http.ts'
-import { createOutbox } from './outbox.ts'
-import { type GivenPlatform, platformOf } from './platform.ts'
+import { createHttpTransport, createRequest, type RequestOptions } from './http.ts'
+import { createOutbox, type Pending, type Refused, type SendMore } from './outbox.ts'
+import { type GivenPlatform, platformOf, uniqueId } from './platform.ts'
+import { createReadMarks } from './read-marks.ts'
 import { createSession } from './session.ts'
 import { memoryStorage, type Storage, scoped } from './storage.ts'
+import type { Progress } from './upload.ts'
+import { linkSignals } from './waiting.ts'
 
 export type { ChannelEvents, ChannelStatus } from './channel.ts'
 export type * from './contract.ts'
-export type { QueuedMessage } from './delivery.ts'
-export { ApiError, ClosedError, SessionEndedError } from './errors.ts'
-export type { Request } from './http.ts'
-export type { Pending } from './outbox.ts'
+export type { NewReply, Queued, QueuedMessage, QueuedReply } from './delivery.ts'
+export {
+  AbortError,
+  ApiError,
+  ClosedError,
+  NetworkError,
+  SessionEndedError,
+  TimeoutError,
+} from './errors.ts'
+export type { Request, RequestOptions } from './http.ts'
+export type { Pending, Refused } from './outbox.ts'
 export type { Platform, Socket, Timers } from './platform.ts'
 export { asyncStorage, memoryStorage, type Storage, webStorage } from './storage.ts'
 export type { Progress } from './upload.ts'
@@ -23,8 +39,8 @@ export type { Progress } from './upload.ts'
 export type ClientOptions = GivenPlatform & {
   /** Scheme and host of the service, without a path. */
   baseUrl: string
-  /** The language of error messages; by default the browser's. */
-  language?: string | undefined
+  /** The language of error messages; by default the browser's. A function where it can change. */
+  language?: string | (() => string) | undefined
   /** Stores the session and unsent messages. `webStorage(localStorage)` survives a reload and is shared by tabs. */
   storage?: Storage | undefined
   /** `sk_…`: for servers, which call the service feed by `request`. No user can log in. */
@@ -33,12 +49,31 @@ export type ClientOptions = GivenPlatform & {
 
 /** Events by name: the service's frames, and the client's own events. */
 export type ClientEvents = ChannelEvents & {
-  /** The service ended the session; not emitted after `logout`. */
-  session_ended: undefined
+  /** The service or another tab ended the session; not emitted after `logout`. `user` is who has logged in in the other
+   *  tab: `restore` continues as them. */
+  session_ended: { user: User | undefined }
   /** Number of unread notifications: when the channel opens, and when it changes. */
   unread_notifications: { count: number }
+  /** The messages and replies that wait to be sent, whenever they change. */
+  outbox: { pending: Pending[] }
   /** The service permanently refused a message of `send`, perhaps one queued before a reload. */
-  message_refused: { queued: QueuedMessage; error: unknown }
+  message_refused: Refused & { queued: QueuedMessage }
+  /** The same for a reply. */
+  reply_refused: Refused & { queued: QueuedReply }
+  /** The service has a mark of `markRead`: for all messages, or those up to one. */
+  marked_read: { conversation_id: string; message_id: string | undefined }
+}
+
+/** An aborted message is not sent, unless the service has it already. */
+export type SendOptions = { signal?: AbortSignal | undefined }
+export type FileOptions = SendOptions & {
+  /** A text beside the file. */
+  body?: string | undefined
+  client_id?: string | null | undefined
+  /** The default name and type are those of a `File`. */
+  name?: string | undefined
+  type?: string | undefined
+  onProgress?: Progress | undefined
 }
 
 export type Client = ReturnType<typeof createClient>
@@ -51,7 +86,7 @@ export function createClient(options: ClientOptions) {
   const storage = scoped(options.storage ?? memoryStorage(), baseUrl)
   const closed = new AbortController()
   const closing = closed.signal
-  const { on, emit, isHeard } = createEmitter<ClientEvents>()
+  const { on, off, once, emit } = createEmitter<ClientEvents>()
   const http = createHttpTransport(platform, baseUrl, options.language)
 
   const session = createSession(platform, {
@@ -60,10 +95,12 @@ export function createClient(options: ClientOptions) {
     closing,
     lockName: options.storage && `hostline ${baseUrl}`,
     onRenewed: (accessToken) => channel.authenticate(accessToken),
-    onEnd(ending, reason) {
+    onEnd(ending, reason, user) {
+      const leftovers = ending === 'logged_out' ? 'drop' : 'keep'
       channel.stop(reason)
-      outbox.end(ending === 'logged_out' ? 'drop' : 'keep', reason)
-      if (ending === 'ended') emit('session_ended', undefined)
+      outbox.end(leftovers, reason)
+      marks.end(leftovers, reason)
+      if (ending === 'ended') emit('session_ended', { user })
     },
   })
   const key = {
@@ -80,64 +117,88 @@ export function createClient(options: ClientOptions) {
     emit: emit as ChannelOptions['emit'],
     api,
   })
-  const delivery = createDelivery(platform, { sendFrame: channel.send, post: api.messages.send })
-  const outbox = createOutbox(storage, delivery, (queued, error) =>
-    emit('message_refused', { queued, error }),
-  )
+  const delivery = createDelivery(platform, {
+    sendFrame: channel.send,
+    post: api.messages.send,
+    reply: api.tickets.reply,
+  })
+  const outbox = createOutbox(storage, delivery, {
+    onChange: () => emit('outbox', { pending: outbox.pending() }),
+    onRefused: (refused) =>
+      emit(
+        refused.queued.ticket_id === undefined ? 'message_refused' : 'reply_refused',
+        refused as never,
+      ), // one of both
+  })
+  const marks = createReadMarks({
+    timers: platform.timers,
+    storage,
+    persist: delivery.persist,
+    sendFrame: (conversation_id, message_id) =>
+      channel.sendSurely({
+        type: 'read',
+        conversation_id,
+        ...(message_id !== undefined && { message_id }),
+      }),
+    put: api.conversations.markRead,
+    onMarked: (conversation_id, message_id) => emit('marked_read', { conversation_id, message_id }),
+  })
   on('ack', delivery.acknowledged)
   on('error', delivery.refused)
   on('status', ({ status }) => {
-    if (status !== 'open') return delivery.disconnected()
-    delivery.connected()
-    if (isHeard('unread_notifications')) countUnread()
+    if (status === 'open') delivery.connected()
+    else delivery.disconnected()
   })
-  on('notification', ({ unread_count: count }) => publishUnread(count))
-  on('notifications_read', ({ unread_count: count }) => publishUnread(count))
+  on('ready', ({ unread }) => emit('unread_notifications', { count: unread.notifications }))
+  on('notification', ({ unread_count: count }) => emit('unread_notifications', { count }))
+  on('notifications_read', ({ unread_count: count }) => emit('unread_notifications', { count }))
+  platform.network?.addEventListener('storage', session.followOtherTabs)
 
-  let publishedUnread = 0
-  function publishUnread(count: number) {
-    publishedUnread++
-    emit('unread_notifications', { count })
+  async function begin(route: string, body: object, options?: RequestOptions): Promise<User> {
+    const { signal, release } = linkSignals([options?.signal, closing])
+    try {
+      const answer = await http({ route, body, ...options, signal })
+      return setSession(answer as Answer<'POST /v1/auth/login'>) // by the contract
+    } catch (error) {
+      throw closing.aborted ? new ClosedError() : error
+    } finally {
+      release()
+    }
   }
 
-  // A frame that arrives meanwhile is newer than the response. A failure is ignored: the next opening of the channel counts
-  // again.
-  function countUnread() {
-    const before = publishedUnread
-    api.notifications.unreadCount().then(
-      ({ count }) => publishedUnread === before && publishUnread(count),
-      () => {},
-    )
-  }
-
-  async function begin(route: string, body: object): Promise<User> {
-    const answer = await http({ route, body, signal: closing })
-    return use(answer as Answer<'POST /v1/auth/login'>) // by the contract
-  }
-
-  function use(authenticated: Answer<'POST /v1/auth/login'>): User {
+  function setSession(authenticated: Answer<'POST /v1/auth/login'>): User {
     if (closing.aborted) throw new ClosedError()
-    const user = session.begin(authenticated)
+    return resume(session.begin(authenticated))
+  }
+
+  function resume(user: User): User {
     outbox.begin(user.id)
+    marks.begin(user.id)
     return user
+  }
+
+  function send(conversation_id: string, draft: NewMessage, more?: SendMore) {
+    const { client_id, ...message } = draft
+    const queued = { client_id: client_id ?? uniqueId(), conversation_id, message }
+    return outbox.send(queued, more) as Promise<Message> // of a conversation
   }
 
   return {
     ...api,
 
-    login: (credentials: Body<'POST /v1/auth/login'>) => begin('POST /v1/auth/login', credentials),
-    register: (registration: Body<'POST /v1/auth/register'>) =>
-      begin('POST /v1/auth/register', registration),
+    login: (credentials: Body<'POST /v1/auth/login'>, options?: RequestOptions) =>
+      begin('POST /v1/auth/login', credentials, options),
+    register: (registration: Body<'POST /v1/auth/register'>, options?: RequestOptions) =>
+      begin('POST /v1/auth/register', registration, options),
     /** Uses a session that a server created by `POST /v1/service/users/{id}/sessions`. */
-    useSession: use,
+    setSession,
 
     /** Resumes the stored session and unsent messages after a reload.
      *  @returns the logged-in user, if any */
     restore(): User | undefined {
       if (closing.aborted) throw new ClosedError()
       const user = session.current()?.user ?? session.restore()
-      if (user) outbox.begin(user.id)
-      return user
+      return user && resume(user)
     },
 
     /** Ends the session. It and the unsent messages are deleted locally even when the service cannot be reached.
@@ -151,14 +212,54 @@ export function createClient(options: ClientOptions) {
      *  connection or a reload. The messages of a conversation are sent in order. With your own `client_id`, even another
      *  run of the program does not send it twice.
      *  @returns the stored message
-     *  @throws ApiError when the service refuses it · SessionEndedError */
-    send: (conversationId: string, message: NewMessage) => outbox.send(conversationId, message),
-    /** Messages not sent yet, including those queued before a reload. */
+     *  @throws ApiError when the service refuses it · SessionEndedError · AbortError */
+    send: (conversationId: string, message: NewMessage, options?: SendOptions) =>
+      send(conversationId, message, options),
+    /** Uploads a file, with as many tries as needed, and sends it like `send`. Until it is uploaded, a reload loses it. */
+    sendFile(
+      conversationId: string,
+      bytes: Blob & { name?: string },
+      { body = '', client_id = null, ...options }: FileOptions = {},
+    ): Promise<Message> {
+      const { name = bytes.name, type = bytes.type, signal } = options
+      const shown = {
+        file_url: '',
+        file_name: name ?? null,
+        file_size: bytes.size,
+        file_type: type,
+      }
+      const draft = { type: 'file' as const, body, client_id, ...shown }
+      return send(conversationId, draft, {
+        signal,
+        prepare: async ({ client_id }, signal) => ({
+          conversation_id: conversationId,
+          client_id,
+          message: fileMessage(await api.files.upload(bytes, { ...options, signal }), body),
+        }),
+      })
+    },
+    /** Replies to one's own ticket exactly once, like `send`. */
+    reply(ticket_id: string, draft: NewReply, options?: SendOptions): Promise<TicketMessage> {
+      const { client_id, ...reply } = draft
+      const queued = { client_id: client_id ?? uniqueId(), ticket_id, reply }
+      return outbox.send(queued, options) as Promise<TicketMessage> // of a ticket
+    },
+    /** Messages and replies not sent yet, including those queued before a reload. */
     pending: outbox.pending,
+
+    conversations: {
+      ...api.conversations,
+      /** Marks messages as read: all, or those up to a message. May be called for every message: marks wait for the
+       *  network, and a later one replaces those that wait. */
+      markRead: marks.mark,
+    },
 
     /** Calls `handler` for each event of this name. Add handlers before `connect` to miss no event.
      *  @returns a function that removes the handler */
     on,
+    off,
+    /** Calls `handler` for the next event of this name only. */
+    once,
     /** Opens the channel and keeps it open. Messages arrive in order, exactly once: those after the message `since`,
      *  else those after the last delivered one, else new ones. An open channel stays as it is.
      *  @returns a promise that resolves once it is open
@@ -167,6 +268,12 @@ export function createClient(options: ClientOptions) {
       closing.aborted ? Promise.reject(new ClosedError()) : channel.start(since),
     disconnect: () => channel.stop(new ClosedError()),
     status: channel.status,
+    /** Looks at once whether the connection still works, and tries a lost one again. Call it when an app comes to the
+     *  front; browsers do. */
+    check(): void {
+      session.followOtherTabs()
+      channel.check()
+    },
     /** The id of the newest message delivered. Pass it to `connect` as `since` after a reload. */
     newestMessageId: channel.newestMessageId,
     /** Shows the other participant that this user is typing. May be called for every key press. */
@@ -176,8 +283,10 @@ export function createClient(options: ClientOptions) {
     /** Closes the client, so that a program can exit. The session and unsent messages stay in the storage. */
     close(): void {
       const reason = new ClosedError()
+      platform.network?.removeEventListener('storage', session.followOtherTabs)
       channel.stop(reason)
       outbox.end('keep', reason)
+      marks.end('keep', reason)
       closed.abort(reason)
     },
   }

@@ -1,15 +1,18 @@
 import type { ClientFrame, ServerFrame } from './contract.ts'
-import type { Socket, Timers } from './platform.ts'
+import type { Platform, Socket } from './platform.ts'
+import { type Deferred, deferred } from './waiting.ts'
 
-const heartbeatMilliseconds = 30_000
-const pongMilliseconds = 10_000
+/** A dead network shows within the sum of both, 10 seconds; where nobody looks, within 35. */
+const heartbeatMilliseconds = 5_000
+const pongMilliseconds = 5_000
+const hiddenHeartbeatMilliseconds = 30_000
+const openingMilliseconds = 10_000
 /** The time that the service has to confirm a close. */
 const closingMilliseconds = 1_000
 /** The close code that browsers report for a broken connection. */
 const brokenCode = 1006
 
 type ConnectionOptions = {
-  onOpen: () => void
   onFrame: (frame: ServerFrame) => void
   /** Called once, even if the connection never opened; no callback follows it. */
   onClose: (code: number) => void
@@ -18,14 +21,21 @@ type ConnectionOptions = {
 export type Connection = ReturnType<typeof watchConnection>
 
 /** Watches one socket. A heartbeat detects a server that is gone without a close. */
-export function watchConnection(timers: Timers, socket: Socket, options: ConnectionOptions) {
+export function watchConnection(
+  { timers, isHidden }: Platform,
+  socket: Socket,
+  options: ConnectionOptions,
+) {
   let isOver = false
-  let cancelTimer = timers.after(pongMilliseconds, giveUp)
+  let cancelTimer = timers.after(openingMilliseconds, giveUp)
+  /** Waits for the next pong. */
+  let checked: Deferred<boolean> | undefined
 
   function detach() {
     isOver = true
     cancelTimer()
-    socket.onopen = socket.onmessage = socket.onclose = null
+    checked?.resolve(false)
+    socket.onmessage = socket.onclose = null
   }
 
   function giveUp() {
@@ -45,20 +55,28 @@ export function watchConnection(timers: Timers, socket: Socket, options: Connect
     socket.send(JSON.stringify(frame))
   }
 
-  function check() {
+  /** Sends a ping; without a pong the connection counts as broken. Frames are read in order: the pong follows what was
+   *  sent before.
+   *  @returns whether the pong came */
+  async function check(): Promise<boolean> {
+    while (checked) await checked.promise
+    if (isOver) return false
+    checked = deferred()
     startTimer(pongMilliseconds, giveUp)
     send({ type: 'ping' })
+    return checked.promise
   }
 
   // Node's sockets throw without an error listener. The close event that follows is enough.
   socket.onerror = () => {}
-  socket.onopen = () => {
-    startTimer(heartbeatMilliseconds, check)
-    options.onOpen()
-  }
   socket.onmessage = ({ data }: { data: unknown }) => {
-    startTimer(heartbeatMilliseconds, check)
     const frame = JSON.parse(String(data))
+    if (frame.type === 'pong') {
+      checked?.resolve(true)
+      checked = undefined
+    }
+    if (checked) startTimer(pongMilliseconds, giveUp)
+    else startTimer(isHidden() ? hiddenHeartbeatMilliseconds : heartbeatMilliseconds, check)
     if (frame.type !== 'pong') options.onFrame(frame)
   }
   socket.onclose = ({ code }: { code: number }) => {
@@ -68,10 +86,7 @@ export function watchConnection(timers: Timers, socket: Socket, options: Connect
 
   return {
     send,
-    /** Sends a ping; without a pong the connection counts as broken. */
     check,
-    /** Ends the connection as if it had broken. */
-    drop: giveUp,
     close() {
       if (isOver) return
       detach()

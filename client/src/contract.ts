@@ -1,7 +1,6 @@
 import type {
   ClientFrames,
   CursorPagination,
-  ErrorBody,
   NewMessage,
   Operations,
   Pagination,
@@ -25,10 +24,13 @@ export type ListRoute = {
   [R in Route]: Answer<R> extends { data: unknown[]; pagination: unknown } ? R : never
 }[Route]
 export type Item<R extends ListRoute> = Answer<R> extends { data: (infer T)[] } ? T : never
+/** The response of a list in each of its forms: by page, or by cursor if the query has `limit` or `cursor`. */
+export type PageOf<R extends ListRoute> = Extract<Answer<R>, { success: true }>
+export type CursorPageOf<R extends ListRoute> = Exclude<Answer<R>, { success: true }>
+/** The lists with a page form. */
+export type PageRoute = { [R in ListRoute]: PageOf<R> extends never ? never : R }[ListRoute]
 export type Page<T> = { success: true; data: T[]; pagination: Pagination }
 export type CursorPage<T> = { data: T[]; pagination: CursorPagination }
-
-export type ErrorCode = ErrorBody['error']['code']
 
 /** A message without its idempotency key. */
 export type Draft = Omit<NewMessage, 'client_id'>

@@ -1,5 +1,15 @@
-import type { AckFrame, ClientFrame, Draft, ErrorFrame, Message, NewMessage } from './contract.ts'
-import { ApiError, retryAfterMilliseconds } from './errors.ts'
+import type {
+  AckFrame,
+  Body,
+  ClientFrame,
+  Draft,
+  ErrorFrame,
+  Message,
+  NewMessage,
+  TicketMessage,
+  UploadedFile,
+} from './contract.ts'
+import { ApiError, NetworkError, retryAfterMilliseconds, TimeoutError } from './errors.ts'
 import type { Platform } from './platform.ts'
 import { createBackoff, type Deferred, deferred, reasonOf, sleep } from './waiting.ts'
 
@@ -7,19 +17,37 @@ const ackMilliseconds = 10_000
 /** A message is given up after this many failures of the service. */
 const mostFailures = 5
 
-export type QueuedMessage = { client_id: string; conversation_id: string; message: Draft }
+export type NewReply = Body<'POST /v1/support/tickets/{id}/messages'>
+export type QueuedMessage = {
+  client_id: string
+  conversation_id: string
+  message: Draft
+  ticket_id?: undefined
+}
+/** A reply to one's own ticket. */
+export type QueuedReply = {
+  client_id: string
+  ticket_id: string
+  reply: Omit<NewReply, 'client_id'>
+  conversation_id?: undefined
+}
+export type Queued = QueuedMessage | QueuedReply
 
 type Transports = {
   /** Over the open socket; false when there is none. */
   sendFrame: (frame: ClientFrame) => boolean
-  post: (conversationId: string, message: NewMessage, signal: AbortSignal) => Promise<Message>
+  post: (id: string, message: NewMessage, options: { signal: AbortSignal }) => Promise<Message>
+  reply: (id: string, reply: NewReply, options: { signal: AbortSignal }) => Promise<TicketMessage>
 }
 
 export type Delivery = ReturnType<typeof createDelivery>
 
 /** Sends a message over any available transport until it succeeds. Its `client_id` ensures that the service stores it
  *  once. */
-export function createDelivery({ timers, random }: Platform, { sendFrame, post }: Transports) {
+export function createDelivery(
+  { timers, random }: Platform,
+  { sendFrame, post, reply }: Transports,
+) {
   const unanswered = new Map<string, Deferred<Message | undefined>>()
   let connected = deferred<void>()
 
@@ -38,8 +66,15 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
   }
 
   // Without the signal, a message of one user could be sent with the next user's token.
-  const overRest = ({ client_id, conversation_id, message }: QueuedMessage, signal: AbortSignal) =>
-    post(conversation_id, { ...message, client_id }, signal)
+  async function sendOnce(queued: Queued, signal: AbortSignal) {
+    const { client_id } = queued
+    if (queued.ticket_id !== undefined)
+      return reply(queued.ticket_id, { ...queued.reply, client_id }, { signal })
+    const acknowledged = await overSocket(queued)
+    return (
+      acknowledged ?? post(queued.conversation_id, { ...queued.message, client_id }, { signal })
+    )
+  }
 
   /** @returns a function that waits before the next try, or throws the error when a retry cannot help */
   function retryPolicy(signal: AbortSignal) {
@@ -53,20 +88,25 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
     }
   }
 
-  return {
-    /** @returns the stored message
-     *  @throws ApiError when the service permanently refuses it · any error when the signal is aborted */
-    async deliver(queued: QueuedMessage, signal: AbortSignal): Promise<Message> {
-      const waitBeforeRetry = retryPolicy(signal)
-      while (!signal.aborted) {
-        try {
-          return (await overSocket(queued)) ?? (await overRest(queued, signal))
-        } catch (error) {
-          if (!signal.aborted) await waitBeforeRetry(error)
-        }
+  /** Repeats the work until it succeeds.
+   *  @throws ApiError when the service permanently refuses it · any error when the signal is aborted */
+  async function persist<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const waitBeforeRetry = retryPolicy(signal)
+    while (!signal.aborted) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!signal.aborted) await waitBeforeRetry(error)
       }
-      throw reasonOf(signal)
-    },
+    }
+    throw reasonOf(signal)
+  }
+
+  return {
+    persist,
+    /** @returns the stored message */
+    deliver: (queued: Queued, signal: AbortSignal) =>
+      persist(() => sendOnce(queued, signal), signal),
 
     acknowledged({ client_id, message }: AckFrame) {
       unanswered.get(client_id ?? '')?.resolve(message)
@@ -91,9 +131,18 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
   }
 }
 
+/** The message of an uploaded file. */
+export const fileMessage = ({ id: _, ...file }: UploadedFile, body: string): Draft => ({
+  type: 'file',
+  body,
+  ...file,
+})
+
 /** True if the network, the load or a restart is to blame instead of the message. */
 function isTemporary(error: unknown) {
-  if (!(error instanceof ApiError)) return true
+  if (!(error instanceof ApiError)) {
+    return error instanceof NetworkError || error instanceof TimeoutError
+  }
   const { code, status = 0, retryAfterSeconds } = error
   return code === 'rate_limited' || retryAfterSeconds !== undefined || status > 500
 }

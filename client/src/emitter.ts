@@ -4,15 +4,29 @@ type Handler<T> = (event: T) => void
 export function createEmitter<Events>() {
   const handlersOf = new Map<keyof Events, Set<Handler<never>>>()
 
-  return {
-    /** @returns a function that removes the handler */
-    on<Name extends keyof Events>(name: Name, handler: Handler<Events[Name]>): () => void {
-      const handlers = handlersOf.get(name) ?? new Set()
-      handlersOf.set(name, handlers.add(handler))
-      return () => void handlers.delete(handler)
-    },
+  /** @returns a function that removes the handler */
+  function on<Name extends keyof Events>(name: Name, handler: Handler<Events[Name]>): () => void {
+    const handlers = handlersOf.get(name) ?? new Set()
+    handlersOf.set(name, handlers.add(handler))
+    return () => off(name, handler)
+  }
 
-    isHeard: (name: keyof Events) => (handlersOf.get(name)?.size ?? 0) > 0,
+  function off<Name extends keyof Events>(name: Name, handler: Handler<Events[Name]>): void {
+    handlersOf.get(name)?.delete(handler)
+  }
+
+  return {
+    on,
+    off,
+    /** Calls the handler for the next event only.
+     *  @returns a function that removes the handler */
+    once<Name extends keyof Events>(name: Name, handler: Handler<Events[Name]>): () => void {
+      const remove = on(name, (event) => {
+        remove()
+        handler(event)
+      })
+      return remove
+    },
 
     emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
       for (const handler of [...(handlersOf.get(name) ?? [])]) {

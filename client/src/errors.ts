@@ -1,6 +1,6 @@
 import type { ErrorBody, ErrorCode, ErrorReason } from './contract.ts'
 
-type ErrorInfo = {
+type ResponseInfo = {
   reason?: string | undefined
   /** The HTTP status; absent when the refusal came over the socket. */
   status?: number | undefined
@@ -8,8 +8,7 @@ type ErrorInfo = {
   requestId?: string | undefined
 }
 
-/** The service refused a request. Any other failure (no network, an abort, the response of a proxy) is not an
- *  `ApiError`. */
+/** The service refused a request. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
@@ -22,7 +21,7 @@ export class ApiError extends Error {
   /** Identifies the request in the service's log. */
   readonly requestId: string | undefined
 
-  constructor({ error }: ErrorBody, info: ErrorInfo = {}) {
+  constructor({ error }: ErrorBody, info: ResponseInfo = {}) {
     super(error.message)
     this.code = error.code
     this.reason = info.reason as ErrorReason | undefined // the contract's word for it
@@ -30,6 +29,36 @@ export class ApiError extends Error {
     this.status = info.status
     this.retryAfterSeconds = info.retryAfterSeconds
     this.requestId = info.requestId
+  }
+}
+
+/** No response of the service arrived: there is no network, or something in between answered. */
+export class NetworkError extends Error {
+  override readonly name = 'NetworkError'
+  /** The HTTP status, if a proxy answered in place of the service. */
+  readonly status: number | undefined
+
+  constructor(message: string, options: { cause?: unknown; status?: number } = {}) {
+    super(message, options)
+    this.status = options.status
+  }
+}
+
+/** The service did not answer in time. */
+export class TimeoutError extends Error {
+  override readonly name = 'TimeoutError'
+
+  constructor() {
+    super('the service did not answer in time')
+  }
+}
+
+/** The signal of the request was aborted; `cause` is its reason. */
+export class AbortError extends Error {
+  override readonly name = 'AbortError'
+
+  constructor(cause: unknown) {
+    super('aborted', { cause })
   }
 }
 
@@ -60,13 +89,14 @@ export function retryAfterMilliseconds(error: unknown): number | undefined {
   return error.retryAfterSeconds * 1_000
 }
 
-/** @returns an `ApiError`, or a plain error when the response came from something in between */
+/** @returns an `ApiError`, or a `NetworkError` when the response came from something in between */
 export async function errorOf(answer: Response): Promise<Error> {
+  const { status } = answer
   const body = errorBodyOf(await answer.text())
-  if (!body) return new Error(`HTTP ${answer.status}, not from the service`)
+  if (!body) return new NetworkError(`HTTP ${status}, not from the service`, { status })
   const seconds = Number.parseInt(answer.headers.get('retry-after') ?? '', 10)
   return new ApiError(body, {
-    status: answer.status,
+    status,
     reason: answer.headers.get('x-error-reason') ?? undefined,
     retryAfterSeconds: Number.isNaN(seconds) ? undefined : seconds,
     requestId: answer.headers.get('x-request-id') ?? undefined,

@@ -1,76 +1,112 @@
-import type { Answer, Input, Route } from './contract.ts'
+import type {
+  Answer,
+  CursorPageOf,
+  Input,
+  ListRoute,
+  PageOf,
+  PageRoute,
+  Route,
+} from './contract.ts'
 import {
+  AbortError,
   ApiError,
   ClosedError,
   errorOf,
+  NetworkError,
   retryAfterMilliseconds,
   SessionEndedError,
+  TimeoutError,
 } from './errors.ts'
 import type { Platform } from './platform.ts'
-import { type Progress, sendFile } from './upload.ts'
+import { type FileBody, sendFile, uploadMilliseconds } from './upload.ts'
 import { linkSignals, reasonOf, sleep, unlessAborted } from './waiting.ts'
 
 const requestMilliseconds = 30_000
 const longestWait = 30_000
 
+export type RequestOptions = {
+  /** For example `x-idempotency-key`, with which a repeated call has no further effect. */
+  headers?: Record<string, string>
+  signal?: AbortSignal | undefined
+  /** Milliseconds until a `TimeoutError`: 30,000 by default, for an upload without any progress. */
+  timeout?: number | undefined
+  /** False to fail at once where the service asks for a pause; by default the client waits for up to 30 seconds. */
+  retry?: boolean | undefined
+}
+
 type QueryValues = Record<string, string | number | boolean | null | undefined>
-export type HttpRequest = {
+export type HttpRequest = RequestOptions & {
   /** Method and path; `params` replace the names in braces. */
   route: string
   params?: Record<string, string> | undefined
   query?: QueryValues | undefined
   body?: unknown
-  /** Timeout of the response; unlimited for a file. */
-  milliseconds?: number
-
-  file?: { bytes: Blob; onProgress?: Progress | undefined } | undefined
+  file?: FileBody | undefined
   headers?: Record<string, string>
-  signal?: AbortSignal | undefined
   token?: string | undefined
   /** A browser completes the request even when the page is left. */
   outlivesPage?: boolean
 }
 
 /** Sends one request and reads its response, both as JSON.
- *  @throws ApiError for a refusal; the error of `fetch` when there is no network or no response */
+ *  @throws ApiError · NetworkError · TimeoutError · AbortError */
 export type HttpTransport = (request: HttpRequest) => Promise<unknown>
 
 export function createHttpTransport(
-  { fetch }: Platform,
+  platform: Platform,
   baseUrl: string,
-  language: string | undefined,
+  language: string | (() => string) | undefined,
 ): HttpTransport {
   function headersOf({ body, headers, token }: HttpRequest): Record<string, string> {
     return {
       ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(language !== undefined && { 'accept-language': language }),
+      ...(language !== undefined && {
+        'accept-language': typeof language === 'string' ? language : language(),
+      }),
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...headers,
     }
   }
 
+  function initOf({ method, request, signal }: Init) {
+    const headers = headersOf(request)
+    const { body } = request
+    return {
+      method,
+      signal,
+      headers,
+      ...(request.outlivesPage && { keepalive: true }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }
+  }
+
   return async (request) => {
-    const { route, params, query, body, file, signal, outlivesPage } = request
-    if (signal?.aborted) throw reasonOf(signal)
+    const { route, params, query, file, signal } = request
+    if (signal?.aborted) throw new AbortError(reasonOf(signal))
     const [method = '', path = ''] = route.split(' ')
     const url = baseUrl + pathOf(path, params) + queryString(query)
-    const milliseconds = file ? undefined : (request.milliseconds ?? requestMilliseconds)
-    const deadline = linkSignals([signal], milliseconds)
-    const sent = {
-      method,
-      signal: deadline.signal,
-      headers: headersOf(request),
-      ...(outlivesPage && { keepalive: true }),
-    }
+    const deadline = linkSignals([signal], request.timeout ?? timeoutOf(platform, file))
+    const init = initOf({ method, request, signal: deadline.signal })
     try {
       const answer = await (file
-        ? sendFile(fetch, url, { ...sent, ...file })
-        : fetch(url, { ...sent, ...(body !== undefined && { body: JSON.stringify(body) }) }))
+        ? sendFile(platform, url, { ...init, ...file, onMoved: deadline.start })
+        : platform.fetch(url, init))
       return await read(answer)
+    } catch (error) {
+      throw failureOf(error, deadline.isOver(), signal)
     } finally {
       deadline.release()
     }
   }
+}
+
+type Init = { method: string; request: HttpRequest; signal: AbortSignal }
+
+function failureOf(error: unknown, isOver: boolean, signal: AbortSignal | undefined) {
+  if (error instanceof ApiError || error instanceof NetworkError) return error
+  if (isOver) return new TimeoutError()
+  if (signal?.aborted) return new AbortError(reasonOf(signal))
+  return new NetworkError('the service could not be reached', { cause: error })
 }
 
 async function read(answer: Response): Promise<unknown> {
@@ -78,6 +114,9 @@ async function read(answer: Response): Promise<unknown> {
   const text = await answer.text()
   return text === '' ? undefined : JSON.parse(text)
 }
+
+const timeoutOf = (platform: Platform, file: FileBody | undefined) =>
+  file ? uploadMilliseconds(platform, file, requestMilliseconds) : requestMilliseconds
 
 function pathOf(path: string, params: Record<string, string> = {}) {
   return path.replace(/{(\w+)}/g, (_, name) => encodeURIComponent(params[name] ?? ''))
@@ -90,17 +129,25 @@ function queryString(query: QueryValues = {}) {
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-type Options<R extends Route> = Input<R> & { signal?: AbortSignal | undefined }
+type Options<R extends Route> = Input<R> & RequestOptions
 /** The options of `request` after the route, optional when an operation needs none. */
 export type RequestArguments<R extends Route> =
   Record<string, never> extends Input<R> ? [options?: Options<R>] : [options: Options<R>]
 
 /** Sends the request of an operation: `request('GET /v1/users/me')`.
  *  @throws ApiError for a refusal */
-export type Request = <R extends Route>(
-  route: R,
-  ...[options]: RequestArguments<R>
-) => Promise<Answer<R>>
+export type Request = {
+  <R extends ListRoute>(route: R, options: Options<R> & CursorForm): Promise<CursorPageOf<R>>
+  <R extends PageRoute>(
+    route: R,
+    ...[options]: Record<string, never> extends Input<R>
+      ? [options?: Options<R> & PageForm]
+      : [options: Options<R> & PageForm]
+  ): Promise<PageOf<R>>
+  <R extends Route>(route: R, ...[options]: RequestArguments<R>): Promise<Answer<R>>
+}
+type CursorForm = { query: { limit: number } | { cursor: string } }
+type PageForm = { query?: { limit?: undefined; cursor?: undefined } }
 
 type Bounded = HttpRequest & { signal: AbortSignal }
 type Sender = {
@@ -130,7 +177,8 @@ export function createRequest({ timers }: Platform, http: HttpTransport, sender:
 
   /** @throws the error when a retry cannot help, or would come too late */
   async function waitBeforeRetry(error: unknown, request: Bounded, deadline: number) {
-    const pause = isRepeatable(request) ? retryAfterMilliseconds(error) : undefined
+    const mayRepeat = request.retry !== false && isRepeatable(request)
+    const pause = mayRepeat ? retryAfterMilliseconds(error) : undefined
     if (pause === undefined || timers.now() + pause > deadline) throw error
     await sleep(timers, pause, request.signal)
   }
@@ -153,7 +201,8 @@ export function createRequest({ timers }: Platform, http: HttpTransport, sender:
       .catch((error) => {
         // React Native's signals have no reason.
         if (sender.closing.aborted) throw new ClosedError()
-        throw login.aborted ? new SessionEndedError() : error
+        if (login.aborted) throw new SessionEndedError()
+        throw request.signal?.aborted ? new AbortError(reasonOf(request.signal)) : error
       })
       .finally(release)
   }

@@ -3,12 +3,17 @@ export type Platform = {
   timers: Timers
   random: () => number
   fetch: (url: string, init: object) => Promise<Response>
+  /** False for a given `fetch`, which then sends uploads, too. */
+  isOwnFetch: boolean
   /** Absent in Node 20: pass the one of the package `ws`. */
   WebSocket: (new (url: string, protocols?: string[]) => Socket) | undefined
   /** Lets one tab at a time work: the browser's `navigator.locks`. */
   locks: Locks | undefined
-  /** Fires `online` when the network is back: the browser's `window`. */
+  /** Fires `online` and `offline`, `pageshow` and `visibilitychange` when the page is looked at again, and `storage` when
+   *  another tab has changed the session: the browser's `window`. */
   network: Network | undefined
+  /** Whether nobody sees the page. A dead network is then noticed later, to save power. */
+  isHidden: () => boolean
 }
 
 export type Timers = {
@@ -33,9 +38,10 @@ type Locks = {
   request<T>(name: string, options: { signal: AbortSignal }, work: () => Promise<T>): Promise<T>
 }
 
+type NetworkEvent = 'online' | 'offline' | 'pageshow' | 'visibilitychange' | 'storage'
 type Network = Record<
   'addEventListener' | 'removeEventListener',
-  (type: 'online', listener: () => void) => void
+  (type: NetworkEvent, listener: () => void) => void
 >
 
 const systemTimers: Timers = {
@@ -46,23 +52,28 @@ const systemTimers: Timers = {
   },
 }
 
-export type GivenPlatform = { [Part in keyof Platform]?: Platform[Part] | undefined }
+export type GivenPlatform = {
+  [Part in Exclude<keyof Platform, 'isOwnFetch'>]?: Platform[Part] | undefined
+}
 
 /** Completes the given parts with those of the browser or runtime. */
 export function platformOf(given: GivenPlatform): Platform {
-  const { navigator, addEventListener, WebSocket }: Surroundings = globalThis as never
+  const { navigator, document, addEventListener, WebSocket }: Surroundings = globalThis as never
   return {
     timers: given.timers ?? systemTimers,
     random: given.random ?? Math.random,
     fetch: given.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    isOwnFetch: !given.fetch,
     WebSocket: given.WebSocket ?? WebSocket,
     locks: given.locks ?? navigator?.locks,
     network: given.network ?? (addEventListener ? (globalThis as unknown as Network) : undefined),
+    isHidden: given.isHidden ?? (() => document?.visibilityState === 'hidden'),
   }
 }
 
 type Surroundings = {
   navigator?: Partial<Platform>
+  document?: { visibilityState?: string }
   addEventListener?: unknown
   WebSocket?: Platform['WebSocket']
 }

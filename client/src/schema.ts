@@ -1,7 +1,117 @@
 // Made by scripts/client-types.ts from the descriptions of the service.
 
+export type SentType = 'text' | 'file'
+export type ErrorCode =
+  | 'validation_error'
+  | 'unauthorized'
+  | 'invalid_credentials'
+  | 'invalid_token'
+  | 'payment_provider_error'
+  | 'forbidden'
+  | 'not_found'
+  | 'conflict'
+  | 'rate_limited'
+  | 'internal_error'
+export type Message = TextMessage | FileMessage | NoticeMessage
+export type MessageType = 'text' | 'file' | 'notice'
+export type SendRefusal = 'recipient_gone' | 'blocked' | 'read_only' | 'no_active_call'
+export type ConversationState = 'open' | 'read_only'
+export type ReportReason = 'spam' | 'harassment' | 'fraud' | 'sexual' | 'other'
+export type ReportStatus = 'open' | 'resolved'
+export type TicketStatus = 'open' | 'in_progress' | 'resolved' | 'closed'
+export type TicketPriority = 'low' | 'normal' | 'high' | 'urgent'
+export type TicketCategory = 'billing' | 'technical' | 'account' | 'other'
+export type KnownNotificationType =
+  | 'call_incoming'
+  | 'call_missed'
+  | 'payment_captured'
+  | 'payout_completed'
+  | 'payout_failed'
+  | 'follow_new'
+  | 'support_reply'
+  | 'broadcast'
+/**
+ * A known type, or one of the platform.
+ */
+export type NotificationType = KnownNotificationType | `custom.${string}`
+export type Role = 'guest' | 'user' | 'verified_user' | 'host' | 'admin'
+export type Locale = 'en' | 'de' | 'es' | 'fr' | 'pt'
+export type SessionList = SessionPage | SessionCursorPage
+export type ManagedUserList = ManagedUserPage | ManagedUserCursorPage
+export type BanKind = 'mail_domain' | 'address' | 'network'
+export type BanList = BanPage | BanCursorPage
+export type ServiceScope =
+  | 'notifications'
+  | 'follows'
+  | 'calls'
+  | 'users'
+  | 'messages'
+  | 'sessions'
+  | 'messages_as'
+export type ServiceKeyList = ServiceKeyPage | ServiceKeyCursorPage
+export type GrantableScope =
+  | 'notifications'
+  | 'follows'
+  | 'calls'
+  | 'users'
+  | 'messages'
+  | 'sessions'
+  | 'messages_as'
+  | 'all'
+export type FollowList = FollowPage | FollowCursorPage
+export type CallState = 'ringing' | 'active' | 'ended' | 'missed'
+export type CallList = CallPage | CallCursorPage
+export type ConversationList = ConversationPage | ConversationCursorPage
+export type MessageList = MessagePage | MessageCursorPage
+export type BroadcastStatus = 'processing' | 'completed'
+export type OwnFileList = OwnFilePage | OwnFileCursorPage
+export type BlockList = BlockPage | BlockCursorPage
+export type ReportList = ReportPage | ReportCursorPage
+export type TicketList = TicketPage | TicketCursorPage
+export type TicketMessageList = TicketMessagePage | TicketMessageCursorPage
+export type DeskTicketList = DeskTicketPage | DeskTicketCursorPage
+export type DeskTicketMessageList = DeskTicketMessagePage | DeskTicketMessageCursorPage
+export type CannedReplyList = CannedReplyPage | CannedReplyCursorPage
+export type NotificationList = NotificationPage | NotificationCursorPage
+export type PushPlatform = 'ios' | 'android' | 'web'
+export type PushTokenList = PushTokenPage | PushTokenCursorPage
+export type Audience = 'all' | 'role' | 'users'
+export type AnnouncementProgressList = AnnouncementProgressPage | AnnouncementProgressCursorPage
+export type UserDeliveryList = UserDeliveryPage | UserDeliveryCursorPage
+export type EventType =
+  | 'user.created'
+  | 'user.updated'
+  | 'user.deleted'
+  | 'message.created'
+  | 'message.deleted'
+  | 'ticket.created'
+  | 'ticket.replied'
+  | 'ticket.updated'
+  | 'report.created'
+  | 'notification.created'
+  | 'broadcast.completed'
+export type WebhookList = WebhookPage | WebhookCursorPage
+export type WebhookDeliveryList = WebhookDeliveryPage | WebhookDeliveryCursorPage
+export type JobState = 'waiting' | 'dead'
+export type AuditEntryList = AuditEntryPage | AuditEntryCursorPage
+export type JobList = JobPage | JobCursorPage
+export type WebhookEvent =
+  | UserCreatedEvent
+  | UserUpdatedEvent
+  | UserDeletedEvent
+  | MessageCreatedEvent
+  | MessageDeletedEvent
+  | TicketCreatedEvent
+  | TicketRepliedEvent
+  | TicketUpdatedEvent
+  | ReportCreatedEvent
+  | NotificationCreatedEvent
+  | BroadcastCompletedEvent
+  | WebhookTestEvent
 export type ErrorReason =
+  | 'banned'
   | 'blocked'
+  | 'code_invalid'
   | 'confirm_required'
   | 'email_not_verified'
   | 'email_taken'
@@ -15,85 +125,266 @@ export type ErrorReason =
   | 'not_participant'
   | 'origin_not_allowed'
   | 'quota_exceeded'
+  | 'read_only'
   | 'recipient_gone'
   | 'registration_closed'
   | 'report_open'
   | 'resync'
   | 'role_required'
   | 'scope_required'
+  | 'session_ended'
   | 'stale_ticket'
   | 'ticket_closed'
   | 'ticket_full'
+  | 'token_expired'
+  | 'token_invalid'
+  | 'token_missing'
   | 'totp_exists'
   | 'totp_invalid'
   | 'totp_required'
+  | 'wrong_kind_of_token'
 
-export interface Message {
+export interface NewMessageFile {
+  /**
+   * The address of an upload of yours, or one elsewhere; needed for a file message.
+   */
+  file_url: string
+  file_name?: string | null
+  file_size?: number | null
+  file_type?: string | null
+}
+export interface ErrorInfo {
+  code: ErrorCode
+  /**
+   * For people, in the language of Accept-Language.
+   */
+  message: string
+  /**
+   * When the code is validation_error, each wrong field by its path, such as `body`, `data.amount` or `user_ids.3`, to its message; else null.
+   */
+  details: {
+    [k: string]: string
+  } | null
+}
+/**
+ * An object of the platform, at most 4 KiB of JSON.
+ */
+export interface PlatformData {
+  [k: string]: unknown
+}
+export interface TextMessage {
   id: string
   conversation_id: string
+  /**
+   * The author.
+   */
   sender_id: string
   body: string
-  type: 'text' | 'file'
-  file_url: string | null
+  created_at: string
+  /**
+   * Present only on removed messages, which are empty.
+   */
+  deleted_at?: string
+  data?: PlatformData
+  type: 'text'
+  file_url: null
+  file_name: null
+  file_size: null
+  file_type: null
+}
+export interface MessageFile {
+  file_url: string
   file_name: string | null
   file_size: number | null
   file_type: string | null
+  /**
+   * Pixels of an image as it is displayed.
+   */
+  width?: number
+  height?: number
+  /**
+   * A ThumbHash of the image, in base64.
+   */
+  placeholder?: string
+}
+export interface FileMessage {
+  id: string
+  conversation_id: string
+  /**
+   * The author.
+   */
+  sender_id: string
+  body: string
   created_at: string
   /**
-   * Present only on removed messages.
+   * Present only on removed messages, which are empty.
    */
   deleted_at?: string
+  data?: PlatformData
+  type: 'file'
+  file_url: string
+  file_name: string | null
+  file_size: number | null
+  file_type: string | null
+  /**
+   * Pixels of an image as it is displayed.
+   */
+  width?: number
+  height?: number
+  /**
+   * A ThumbHash of the image, in base64.
+   */
+  placeholder?: string
+  /**
+   * All files, if there are several. The first also stands beside it.
+   */
+  attachments?: MessageFile[]
+}
+/**
+ * From the platform, to both participants.
+ */
+export interface NoticeMessage {
+  id: string
+  conversation_id: string
+  /**
+   * A notice has no author.
+   */
+  sender_id: null
+  body: string
+  created_at: string
+  /**
+   * Present only on removed messages, which are empty.
+   */
+  deleted_at?: string
+  data?: PlatformData
+  type: 'notice'
+  file_url: null
+  file_name: null
+  file_size: null
+  file_type: null
+  /**
+   * Whether it counts as unread until it is read.
+   */
+  unread: boolean
+}
+export interface ParticipantWithAvatar {
+  id: string
+  display_name: string
+  avatar_url: string
+  /**
+   * The id of the person in the rest of the platform; absent if there is none.
+   */
+  external_id?: string
+}
+export interface LastMessage {
+  id: string
+  body: string
+  type: MessageType
+  sent_at: string
+}
+export interface ConversationListItem {
+  id: string
+  participant: ParticipantWithAvatar
+  last_message: LastMessage | null
+  /**
+   * Unread messages of the other side.
+   */
+  unread_count: number
+  participant_read_up_to: string | null
+  /**
+   * Number of the oldest message that is kept; larger than 1 when older ones were forgotten.
+   */
+  first_seq: number
+  /**
+   * Whether its messages are not pushed.
+   */
+  muted: boolean
+  /**
+   * Whether you have archived it since its last message.
+   */
+  archived: boolean
+  /**
+   * Whether you may send now. It can change at any time: a send may still fail.
+   */
+  may_send: boolean
+  may_send_reason: SendRefusal | null
+  state: ConversationState
+  data: PlatformData | null
+  /**
+   * The time of the newest message, also after it was forgotten.
+   */
+  updated_at: string
+}
+export interface Person {
+  id: string
+  display_name: string
 }
 export interface Report {
   id: string
-  reporter: {
-    id: string
-    display_name: string
-  }
-  reported: {
-    id: string
-    display_name: string
-  }
+  reporter: Person
+  reported: Person
+  /**
+   * The reported message; null for a report about a person.
+   */
   message_id: string | null
-  reason: 'spam' | 'harassment' | 'fraud' | 'sexual' | 'other'
+  reason: ReportReason
   body: string | null
-  status: 'open' | 'resolved'
+  status: ReportStatus
   note: string | null
+  /**
+   * The admin who handled it.
+   */
   resolved_by_id: string | null
   resolved_at: string | null
   created_at: string
 }
+export interface TicketOwner {
+  id: string
+  display_name: string
+  /**
+   * Absent if the account was removed.
+   */
+  email?: string
+}
 export interface DeskTicketListItem {
   id: string
   subject: string
-  status: 'open' | 'in_progress' | 'resolved' | 'closed'
-  priority: 'low' | 'normal' | 'high' | 'urgent'
-  category: 'billing' | 'technical' | 'account' | 'other'
+  status: TicketStatus
+  priority: TicketPriority
+  category: TicketCategory
   created_at: string
+  /**
+   * The last message or change.
+   */
   updated_at: string
-  user: {
-    id: string
-    display_name: string
-    /**
-     * Absent if the account was removed.
-     */
-    email?: string
-  }
-  assignee: {
-    id: string
-    display_name: string
-  } | null
+  user: TicketOwner
+  /**
+   * The admin who looks after it.
+   */
+  assignee: Person | null
+  /**
+   * Messages of both sides, without notes.
+   */
   message_count: number
+  /**
+   * Since when the owner waits for an answer; null while nothing is to be answered.
+   */
   waiting_since: string | null
+  /**
+   * When an admin answered for the first time.
+   */
   first_response_at: string | null
 }
 export interface TicketListItem {
   id: string
   subject: string
-  status: 'open' | 'in_progress' | 'resolved' | 'closed'
-  priority: 'low' | 'normal' | 'high' | 'urgent'
-  category: 'billing' | 'technical' | 'account' | 'other'
+  status: TicketStatus
+  priority: TicketPriority
+  category: TicketCategory
   created_at: string
+  /**
+   * The last message or change.
+   */
   updated_at: string
 }
 /**
@@ -152,18 +443,13 @@ export interface NotificationData {
 }
 export interface Notification {
   id: string
-  type:
-    | 'call_incoming'
-    | 'call_missed'
-    | 'payment_captured'
-    | 'payout_completed'
-    | 'payout_failed'
-    | 'follow_new'
-    | 'support_reply'
-    | 'broadcast'
+  type: NotificationType
   title: string
   body: string
   data: NotificationData
+  /**
+   * Whether it was read, on any device.
+   */
   read: boolean
   created_at: string
 }
@@ -175,6 +461,9 @@ export interface Readiness {
   status: string
 }
 export interface Registration {
+  /**
+   * The e-mail address of the account.
+   */
   email: string
   /**
    * Must not be a common password, or the address or name of the account.
@@ -186,7 +475,7 @@ export interface User {
   id: string
   email: string
   display_name: string
-  role: 'guest' | 'user' | 'verified_user' | 'host' | 'admin'
+  role: Role
   email_verified: boolean
   created_at: string
 }
@@ -206,20 +495,32 @@ export interface Authenticated {
   expires_in: number
 }
 export interface SetUp {
+  /**
+   * The e-mail address of the account.
+   */
   email: string
   /**
    * Must not be a common password, or the address or name of the account.
    */
   password: string
   display_name?: string | null
+  /**
+   * The token of the link that the server prints.
+   */
   token: string
 }
 export interface Credentials {
+  /**
+   * The e-mail address of the account.
+   */
   email: string
   password: string
   code?: string | null
 }
 export interface RefreshTokenBody {
+  /**
+   * The newest refresh token of the session.
+   */
   refresh_token: string
 }
 export interface TokenSet {
@@ -250,15 +551,24 @@ export interface Jwks {
   }[]
 }
 export interface OneTimeTokenBody {
+  /**
+   * The token of the mailed link.
+   */
   token: string
 }
 export interface UserBody {
   user: User
 }
 export interface EmailBody {
+  /**
+   * The e-mail address of the account.
+   */
   email: string
 }
 export interface PasswordReset {
+  /**
+   * The token of the mailed link.
+   */
   token: string
   /**
    * Must not be a common password, or the address or name of the account.
@@ -273,6 +583,9 @@ export interface PasswordChange {
   new_password: string
 }
 export interface EmailChangeBody {
+  /**
+   * The new address. It counts once its mailed link was opened.
+   */
   new_email: string
   password?: string | null
 }
@@ -297,6 +610,9 @@ export interface FactorRemoval {
   code: string
 }
 export interface CodeBody {
+  /**
+   * A code from the authenticator.
+   */
   code: string
 }
 export interface RecoveryCodes {
@@ -312,52 +628,100 @@ export interface OwnerProof {
   password?: string | null
   code?: string | null
 }
+export interface QuietHours {
+  /**
+   * When they begin, `HH:MM`.
+   */
+  from: string
+  /**
+   * When they end, `HH:MM`; before `from`, on the next day.
+   */
+  to: string
+  /**
+   * An IANA time zone.
+   */
+  time_zone: string
+}
 export interface Profile {
   id: string
   email: string
   display_name: string
-  role: 'guest' | 'user' | 'verified_user' | 'host' | 'admin'
+  role: Role
   email_verified: boolean
   created_at: string
   avatar_url: string
-  locale: 'en' | 'de' | 'es' | 'fr' | 'pt'
+  locale: Locale
   /**
    * Whether a login requires a code from an authenticator.
    */
   totp: boolean
   email_bounced_at: string | null
+  /**
+   * While they last, pushes and mails wait, except of calls and about the account.
+   */
+  quiet_hours: QuietHours | null
 }
 export interface ProfileUpdate {
   display_name?: string | null
   avatar_url?: string | null
-  locale?: ('en' | 'de' | 'es' | 'fr' | 'pt') | null
+  locale?: Locale | null
 }
 export interface PasswordBody {
   password?: string | null
+}
+export interface NewQuietHours {
+  /**
+   * When they begin, `HH:MM`.
+   */
+  from: string
+  /**
+   * When they end, `HH:MM`; before `from`, on the next day.
+   */
+  to: string
+  /**
+   * An IANA time zone.
+   */
+  time_zone: string
 }
 export interface ManagedUser {
   id: string
   email: string
   display_name: string
-  role: 'guest' | 'user' | 'verified_user' | 'host' | 'admin'
+  role: Role
   email_verified: boolean
   created_at: string
   avatar_url: string
-  locale: 'en' | 'de' | 'es' | 'fr' | 'pt'
+  locale: Locale
   /**
    * Whether a login requires a code from an authenticator.
    */
   totp: boolean
   email_bounced_at: string | null
+  /**
+   * While they last, pushes and mails wait, except of calls and about the account.
+   */
+  quiet_hours: QuietHours | null
+  /**
+   * Whether logins are refused.
+   */
   disabled: boolean
   external_id: string | null
 }
 export interface Session {
   id: string
   created_at: string
+  /**
+   * The last renewal of its tokens, or the login.
+   */
   last_used_at: string
   user_agent: string | null
+  /**
+   * The address of the last login or renewal.
+   */
   ip: string | null
+  /**
+   * Whether it is the session of this request.
+   */
   current: boolean
 }
 export interface Export {
@@ -367,144 +731,279 @@ export interface Export {
 }
 export interface Pagination {
   page: number
+  /**
+   * The size of a page.
+   */
   per_page: number
+  /**
+   * All entries, on every page.
+   */
   total: number
+  /**
+   * The number of pages.
+   */
   total_pages: number
 }
+export interface SessionPage {
+  success: true
+  data: Session[]
+  pagination: Pagination
+}
 export interface CursorPagination {
+  /**
+   * For the next request; null at the end.
+   */
   cursor: string | null
+  /**
+   * Whether there is a next page.
+   */
   has_more: boolean
+  /**
+   * The size of a page.
+   */
   limit: number
 }
+export interface SessionCursorPage {
+  data: Session[]
+  pagination: CursorPagination
+}
+export interface ManagedUserPage {
+  success: true
+  data: ManagedUser[]
+  pagination: Pagination
+}
+export interface ManagedUserCursorPage {
+  data: ManagedUser[]
+  pagination: CursorPagination
+}
 export interface AccessUpdate {
-  role?: ('guest' | 'user' | 'verified_user' | 'host' | 'admin') | null
+  role?: Role | null
   disabled?: boolean | null
   email_verified?: boolean | null
 }
+export interface PurgeStarted {
+  user_id: string
+  status: 'processing'
+}
 export interface NewPerson {
+  /**
+   * The e-mail address of the account.
+   */
   email: string
   display_name?: string | null
   avatar_url?: string | null
-  role?: ('guest' | 'user' | 'verified_user' | 'host' | 'admin') | null
+  role?: Role | null
   email_verified?: boolean | null
   external_id?: string | null
-  locale?: ('en' | 'de' | 'es' | 'fr' | 'pt') | null
+  locale?: Locale | null
 }
 export interface PersonUpdate {
-  role?: ('guest' | 'user' | 'verified_user' | 'host' | 'admin') | null
+  role?: Role | null
   disabled?: boolean | null
   email_verified?: boolean | null
+  email?: string | null
   display_name?: string | null
   avatar_url?: string | null
+  locale?: Locale | null
   external_id?: string | null
+}
+export interface Ban {
+  id: string
+  kind: BanKind
+  /**
+   * Null for an address, of which only a hash is kept.
+   */
+  value: string | null
+  reason: string | null
+  created_at: string
+  until: string | null
+}
+export interface BanPage {
+  success: true
+  data: Ban[]
+  pagination: Pagination
+}
+export interface BanCursorPage {
+  data: Ban[]
+  pagination: CursorPagination
+}
+export interface NewBan {
+  kind: BanKind
+  /**
+   * A mail domain, which includes its subdomains, an address, or a network (CIDR).
+   */
+  value: string
+  reason?: string | null
+  until?: string | null
 }
 export interface ServiceKey {
   id: string
   name: string
-  scopes: ('notifications' | 'follows' | 'calls' | 'users' | 'sessions')[]
+  scopes: ServiceScope[]
   created_at: string
   expires_at: string | null
+  /**
+   * The last request with it, to within a minute.
+   */
   last_used_at: string | null
+  /**
+   * When it was revoked; null while it may be used.
+   */
   revoked_at: string | null
 }
+export interface ServiceKeyPage {
+  success: true
+  data: ServiceKey[]
+  pagination: Pagination
+}
+export interface ServiceKeyCursorPage {
+  data: ServiceKey[]
+  pagination: CursorPagination
+}
 export interface NewServiceKey {
+  /**
+   * A name for the list of keys.
+   */
   name: string
   /**
-   * The operations allowed for the key. `all` means all scopes except `sessions`, which logs people in.
-   *
-   * @minItems 1
+   * The operations allowed for the key. `all` means all scopes except `sessions`, which logs people in, and `messages_as`, which writes in their name.
    */
-  scopes: [
-    'notifications' | 'follows' | 'calls' | 'users' | 'sessions' | 'all',
-    ...('notifications' | 'follows' | 'calls' | 'users' | 'sessions' | 'all')[],
-  ]
+  scopes: GrantableScope[]
   expires_at?: string | null
 }
 export interface CreatedServiceKey {
   id: string
   name: string
-  scopes: ('notifications' | 'follows' | 'calls' | 'users' | 'sessions')[]
+  scopes: ServiceScope[]
   created_at: string
   expires_at: string | null
+  /**
+   * The last request with it, to within a minute.
+   */
   last_used_at: string | null
+  /**
+   * When it was revoked; null while it may be used.
+   */
   revoked_at: string | null
   /**
    * The key itself, shown only this once.
    */
   key: string
 }
+export interface Follow {
+  host_id: string
+  follower_id: string
+  created_at: string
+}
+export interface FollowPage {
+  success: true
+  data: Follow[]
+  pagination: Pagination
+}
+export interface FollowCursorPage {
+  data: Follow[]
+  pagination: CursorPagination
+}
+export interface Call {
+  call_session_id: string
+  state: CallState
+  host_id: string
+  guest_id: string
+  updated_at: string
+}
+export interface CallPage {
+  success: true
+  data: Call[]
+  pagination: Pagination
+}
+export interface CallCursorPage {
+  data: Call[]
+  pagination: CursorPagination
+}
 export interface FollowerImport {
   /**
-   * @maxItems 1000
+   * The followers: ids, or `ext:` and external ids.
    */
   follower_ids: string[]
 }
 export interface ImportCounts {
+  /**
+   * Followers who were new.
+   */
   added: number
+  /**
+   * Followers who were known.
+   */
   already: number
-  unknown: number
+  /**
+   * The ids that name nobody, as they were given.
+   */
+  unknown: string[]
 }
 export interface CallUpdate {
-  state: 'ringing' | 'active' | 'ended' | 'missed'
+  state: CallState
   /**
-   * An id, or `ext:` and an external id.
+   * The host: an id, or `ext:` and an external id.
    */
   host_id: string
   /**
-   * An id, or `ext:` and an external id.
+   * The guest: an id, or `ext:` and an external id.
    */
   guest_id: string
 }
-export interface Call {
-  call_session_id: string
-  state: 'ringing' | 'active' | 'ended' | 'missed'
-  host_id: string
-  guest_id: string
-  updated_at: string
+export interface ConversationPage {
+  success: true
+  data: ConversationListItem[]
+  pagination: Pagination
 }
-export interface ConversationListItem {
-  id: string
-  participant: {
-    id: string
-    display_name: string
-    avatar_url: string
-  }
-  last_message: {
-    body: string
-    type: 'text' | 'file'
-    sent_at: string
-  } | null
-  unread_count: number
-  participant_read_up_to: string | null
-  /**
-   * Whether its messages are not pushed.
-   */
-  muted: boolean
-  updated_at: string
+export interface ConversationCursorPage {
+  data: ConversationListItem[]
+  pagination: CursorPagination
 }
 export interface NewConversation {
   /**
-   * The other participant: a ULID, or the UUID of the same 128 bits.
+   * The other participant: a ULID, or the UUID of the same 128 bits. In a session that the platform made also `ext:` and an external id.
    */
   user_id: string
 }
+export interface Participant {
+  id: string
+  display_name: string
+  /**
+   * The id of the person in the rest of the platform; absent if there is none.
+   */
+  external_id?: string
+}
 export interface Conversation {
   id: string
-  participant: {
-    id: string
-    display_name: string
-  }
+  participant: Participant
+  /**
+   * Unread messages of the other side.
+   */
   unread_count: number
   created_at: string
 }
+export interface MessageCursorPage {
+  data: Message[]
+  pagination: CursorPagination
+}
+export interface MessagePage {
+  success: true
+  data: Message[]
+  pagination: Pagination
+}
 export interface NewMessage {
+  /**
+   * The text. That of a file message may be empty.
+   */
   body: string
   file_url?: string | null
   file_name?: string | null
   file_size?: number | null
   file_type?: string | null
+  attachments?: NewMessageFile[] | null
   client_id?: string | null
-  type?: ('text' | 'file') | null
+  type?: SentType | null
 }
 export interface ReadUpTo {
   message_id?: string | null
@@ -522,17 +1021,56 @@ export interface NewBroadcast {
 export interface Broadcast {
   id: string
   body: string
+  /**
+   * Followers until it is completed, then the copies delivered.
+   */
   recipients_count: number
-  status: 'processing' | 'completed'
+  status: BroadcastStatus
   created_at: string
 }
 export interface BroadcastProgress {
   id: string
   body: string
+  /**
+   * Followers until it is completed, then the copies delivered.
+   */
   recipients_count: number
-  status: 'processing' | 'completed'
+  status: BroadcastStatus
   created_at: string
   delivered_count: number
+}
+/**
+ * With `conversation_id` or `user_ids`.
+ */
+export interface NewPlatformMessage {
+  conversation_id?: string | null
+  user_ids?: string[] | null
+  /**
+   * The text. That of a file message may be empty.
+   */
+  body: string
+  data?: PlatformData | null
+  from?: string | null
+  unread?: boolean | null
+}
+export interface NewPlatformConversation {
+  /**
+   * The two participants. The conversation is created if there is none.
+   *
+   * Items: An id, or `ext:` and an external id.
+   */
+  user_ids: string[]
+}
+export interface PlatformConversation {
+  id: string
+  participants: Participant[]
+  state: ConversationState
+  data: PlatformData | null
+  created_at: string
+}
+export interface PlatformConversationUpdate {
+  state?: ConversationState | null
+  data?: PlatformData | null
 }
 export interface UploadedFile {
   id: string
@@ -540,14 +1078,78 @@ export interface UploadedFile {
   file_name: string
   file_size: number
   file_type: string
+  /**
+   * Pixels of an image as it is displayed.
+   */
+  width?: number
+  height?: number
+  /**
+   * A ThumbHash of the image, in base64.
+   */
+  placeholder?: string
+}
+export interface OwnFile {
+  id: string
+  file_url: string
+  file_name: string
+  file_size: number
+  file_type: string
+  /**
+   * Pixels of an image as it is displayed.
+   */
+  width?: number
+  height?: number
+  /**
+   * A ThumbHash of the image, in base64.
+   */
+  placeholder?: string
+  created_at: string
+}
+export interface OwnFilePage {
+  success: true
+  data: OwnFile[]
+  pagination: Pagination
+  /**
+   * Bytes that your files count; each counts at least 16 KiB.
+   */
+  used: number
+  /**
+   * Bytes that they may count.
+   */
+  quota: number
+}
+export interface OwnFileCursorPage {
+  data: OwnFile[]
+  pagination: CursorPagination
+  /**
+   * Bytes that your files count; each counts at least 16 KiB.
+   */
+  used: number
+  /**
+   * Bytes that they may count.
+   */
+  quota: number
+}
+export interface PersonWithAvatar {
+  id: string
+  display_name: string
+  avatar_url: string
 }
 export interface Block {
-  user: {
-    id: string
-    display_name: string
-    avatar_url: string
-  }
+  user: PersonWithAvatar
+  /**
+   * When you blocked them.
+   */
   blocked_at: string
+}
+export interface BlockPage {
+  success: true
+  data: Block[]
+  pagination: Pagination
+}
+export interface BlockCursorPage {
+  data: Block[]
+  pagination: CursorPagination
 }
 /**
  * About a user or a message.
@@ -555,118 +1157,92 @@ export interface Block {
 export interface NewReport {
   user_id?: string | null
   message_id?: string | null
-  reason: 'spam' | 'harassment' | 'fraud' | 'sexual' | 'other'
+  reason: ReportReason
   body?: string | null
 }
 export interface OwnReport {
   id: string
-  status: 'open' | 'resolved'
+  status: ReportStatus
   created_at: string
+}
+export interface ReportPage {
+  success: true
+  data: Report[]
+  pagination: Pagination
+}
+export interface ReportCursorPage {
+  data: Report[]
+  pagination: CursorPagination
 }
 export interface ReportDetail {
   id: string
-  reporter: {
-    id: string
-    display_name: string
-  }
-  reported: {
-    id: string
-    display_name: string
-  }
+  reporter: Person
+  reported: Person
+  /**
+   * The reported message; null for a report about a person.
+   */
   message_id: string | null
-  reason: 'spam' | 'harassment' | 'fraud' | 'sexual' | 'other'
+  reason: ReportReason
   body: string | null
-  status: 'open' | 'resolved'
+  status: ReportStatus
   note: string | null
+  /**
+   * The admin who handled it.
+   */
   resolved_by_id: string | null
   resolved_at: string | null
   created_at: string
   messages: Message[] | null
 }
 export interface ReportUpdate {
-  status?: ('open' | 'resolved') | null
+  status?: ReportStatus | null
   note?: string | null
 }
+export interface NewAttachment {
+  /**
+   * The address in the response to the upload.
+   */
+  file_url: string
+}
 export interface NewTicket {
+  /**
+   * The topic, in a line.
+   */
   subject: string
   body: string
-  category?: ('billing' | 'technical' | 'account' | 'other') | null
-  priority?: ('low' | 'normal' | 'high' | 'urgent') | null
-  attachments?:
-    | []
-    | [
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | null
+  category?: TicketCategory | null
+  priority?: TicketPriority | null
+  attachments?: NewAttachment[] | null
   client_id?: string | null
+}
+export interface Attachment {
+  id: string
+  file_url: string
+  file_name: string
+  file_size: number
+  file_type: string
+  /**
+   * Pixels of an image as it is displayed.
+   */
+  width?: number
+  height?: number
+  /**
+   * A ThumbHash of the image, in base64.
+   */
+  placeholder?: string
 }
 export interface TicketMessage {
   id: string
   body: string
   created_at: string
+  /**
+   * Whether the desk wrote it.
+   */
   is_admin: boolean
   /**
    * Present if the message has attachments.
    */
-  attachments?: {
-    id: string
-    file_url: string
-    file_name: string
-    file_size: number
-    file_type: string
-  }[]
+  attachments?: Attachment[]
 }
 /**
  * A ticket with its newest messages, oldest first.
@@ -674,10 +1250,13 @@ export interface TicketMessage {
 export interface Ticket {
   id: string
   subject: string
-  status: 'open' | 'in_progress' | 'resolved' | 'closed'
-  priority: 'low' | 'normal' | 'high' | 'urgent'
-  category: 'billing' | 'technical' | 'account' | 'other'
+  status: TicketStatus
+  priority: TicketPriority
+  category: TicketCategory
   created_at: string
+  /**
+   * The last message or change.
+   */
   updated_at: string
   messages: TicketMessage[]
   /**
@@ -685,67 +1264,37 @@ export interface Ticket {
    */
   messages_before?: string
 }
+export interface TicketPage {
+  success: true
+  data: TicketListItem[]
+  pagination: Pagination
+}
+export interface TicketCursorPage {
+  data: TicketListItem[]
+  pagination: CursorPagination
+}
+export interface TicketMessagePage {
+  success: true
+  data: TicketMessage[]
+  pagination: Pagination
+}
+export interface TicketMessageCursorPage {
+  data: TicketMessage[]
+  pagination: CursorPagination
+}
 export interface NewTicketMessage {
   body: string
-  attachments?:
-    | []
-    | [
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | null
+  attachments?: NewAttachment[] | null
   client_id?: string | null
+}
+export interface DeskTicketPage {
+  success: true
+  data: DeskTicketListItem[]
+  pagination: Pagination
+}
+export interface DeskTicketCursorPage {
+  data: DeskTicketListItem[]
+  pagination: CursorPagination
 }
 export interface TicketCounts {
   /**
@@ -770,46 +1319,46 @@ export interface DeskTicketMessage {
   id: string
   body: string
   created_at: string
+  /**
+   * Whether the desk wrote it.
+   */
   is_admin: boolean
   /**
    * Present if the message has attachments.
    */
-  attachments?: {
-    id: string
-    file_url: string
-    file_name: string
-    file_size: number
-    file_type: string
-  }[]
-  author: {
-    id: string
-    display_name: string
-  }
+  attachments?: Attachment[]
+  author: Person
 }
 export interface TicketNote {
   id: string
   body: string
   created_at: string
-  author: {
-    id: string
-    display_name: string
-  }
+  author: Person
+}
+export interface AdminActor {
+  type: 'user'
+  id: string
+  display_name: string
+}
+export interface SystemActor {
+  type: 'system'
 }
 export interface TicketHistoryEntry {
   id: string
   at: string
+  /**
+   * The changed field.
+   */
   field: 'status' | 'priority' | 'assignee'
+  /**
+   * The value before.
+   */
   from: string | null
+  /**
+   * The value after.
+   */
   to: string | null
-  actor:
-    | {
-        type: 'user'
-        id: string
-        display_name: string
-      }
-    | {
-        type: 'system'
-      }
+  actor: AdminActor | SystemActor
 }
 /**
  * A ticket with its newest messages, notes and changes, oldest first.
@@ -817,108 +1366,77 @@ export interface TicketHistoryEntry {
 export interface DeskTicket {
   id: string
   subject: string
-  status: 'open' | 'in_progress' | 'resolved' | 'closed'
-  priority: 'low' | 'normal' | 'high' | 'urgent'
-  category: 'billing' | 'technical' | 'account' | 'other'
+  status: TicketStatus
+  priority: TicketPriority
+  category: TicketCategory
   created_at: string
+  /**
+   * The last message or change.
+   */
   updated_at: string
-  user: {
-    id: string
-    display_name: string
-    /**
-     * Absent if the account was removed.
-     */
-    email?: string
-  }
-  assignee: {
-    id: string
-    display_name: string
-  } | null
+  user: TicketOwner
+  /**
+   * The admin who looks after it.
+   */
+  assignee: Person | null
+  /**
+   * Messages of both sides, without notes.
+   */
   message_count: number
+  /**
+   * Since when the owner waits for an answer; null while nothing is to be answered.
+   */
   waiting_since: string | null
+  /**
+   * When an admin answered for the first time.
+   */
   first_response_at: string | null
   messages: DeskTicketMessage[]
   /**
    * The cursor for the list of earlier messages; absent if there are none.
    */
   messages_before?: string
+  /**
+   * Notes of admins, which the owner never sees.
+   */
   notes: TicketNote[]
+  /**
+   * Changes, and who made them.
+   */
   history: TicketHistoryEntry[]
 }
 /**
  * `assigned_to` is an alias of `assignee_id`, which takes precedence.
  */
 export interface TicketUpdate {
-  status?: ('open' | 'in_progress' | 'resolved' | 'closed') | null
-  priority?: ('low' | 'normal' | 'high' | 'urgent') | null
+  status?: TicketStatus | null
+  priority?: TicketPriority | null
   assignee_id?: string | null
   assigned_to?: string | null
 }
+export interface DeskTicketMessagePage {
+  success: true
+  data: DeskTicketMessage[]
+  pagination: Pagination
+}
+export interface DeskTicketMessageCursorPage {
+  data: DeskTicketMessage[]
+  pagination: CursorPagination
+}
 export interface NewTicketReply {
+  /**
+   * The text of the reply.
+   */
   body: string
-  attachments?:
-    | []
-    | [
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | [
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-        {
-          file_url: string
-        },
-      ]
-    | null
+  attachments?: NewAttachment[] | null
   client_id?: string | null
-  status?: ('open' | 'in_progress' | 'resolved' | 'closed') | null
+  status?: TicketStatus | null
   last_message_id?: string | null
 }
 export interface NewTicketNote {
+  /**
+   * The note, which admins alone see.
+   */
   body: string
 }
 export interface CannedReply {
@@ -926,103 +1444,124 @@ export interface CannedReply {
   title: string
   body: string
 }
+export interface CannedReplyPage {
+  success: true
+  data: CannedReply[]
+  pagination: Pagination
+}
+export interface CannedReplyCursorPage {
+  data: CannedReply[]
+  pagination: CursorPagination
+}
 export interface NewCannedReply {
+  /**
+   * The name in the list of replies.
+   */
   title: string
+  /**
+   * The text of the reply.
+   */
   body: string
 }
 export interface CannedReplyUpdate {
   title?: string | null
   body?: string | null
 }
+export interface NotificationPage {
+  success: true
+  data: Notification[]
+  pagination: Pagination
+}
+export interface NotificationCursorPage {
+  data: Notification[]
+  pagination: CursorPagination
+}
+export interface NotificationChannels {
+  /**
+   * Whether they are listed and shown in the app.
+   */
+  in_app: boolean
+  /**
+   * Whether they are pushed to devices.
+   */
+  push: boolean
+  /**
+   * Whether they are mailed.
+   */
+  email: boolean
+}
+export interface MessageChannels {
+  /**
+   * Whether they are pushed to devices.
+   */
+  push: boolean
+  /**
+   * Whether they are mailed when they stay unread.
+   */
+  email: boolean
+}
+/**
+ * The channels of each type. A `custom.<name>` that you have not changed is left out, and has those of `broadcast` at first.
+ */
 export interface NotificationPreferences {
-  call_incoming: {
-    in_app: boolean
-    push: boolean
-    email: boolean
-  }
-  call_missed: {
-    in_app: boolean
-    push: boolean
-    email: boolean
-  }
-  payment_captured: {
-    in_app: boolean
-    push: boolean
-    email: boolean
-  }
-  payout_completed: {
-    in_app: boolean
-    push: boolean
-    email: boolean
-  }
-  payout_failed: {
-    in_app: boolean
-    push: boolean
-    email: boolean
-  }
-  follow_new: {
-    in_app: boolean
-    push: boolean
-    email: boolean
-  }
-  support_reply: {
-    in_app: boolean
-    push: boolean
-    email: boolean
-  }
-  broadcast: {
-    in_app: boolean
-    push: boolean
-    email: boolean
-  }
-  chat_message: {
-    push: boolean
-  }
+  call_incoming: NotificationChannels
+  call_missed: NotificationChannels
+  payment_captured: NotificationChannels
+  payout_completed: NotificationChannels
+  payout_failed: NotificationChannels
+  follow_new: NotificationChannels
+  support_reply: NotificationChannels
+  broadcast: NotificationChannels
+  chat_message: MessageChannels
+  [k: string]: NotificationChannels | MessageChannels
+}
+export interface NotificationChannelsUpdate {
+  in_app?: boolean | null
+  push?: boolean | null
+  email?: boolean | null
+}
+export interface MessageChannelsUpdate {
+  push?: boolean | null
+  email?: boolean | null
 }
 export interface NotificationPreferencesUpdate {
-  call_incoming?: {
-    in_app?: boolean | null
-    push?: boolean | null
-    email?: boolean | null
-  } | null
-  call_missed?: {
-    in_app?: boolean | null
-    push?: boolean | null
-    email?: boolean | null
-  } | null
-  payment_captured?: {
-    in_app?: boolean | null
-    push?: boolean | null
-    email?: boolean | null
-  } | null
-  payout_completed?: {
-    in_app?: boolean | null
-    push?: boolean | null
-    email?: boolean | null
-  } | null
-  payout_failed?: {
-    in_app?: boolean | null
-    push?: boolean | null
-    email?: boolean | null
-  } | null
-  follow_new?: {
-    in_app?: boolean | null
-    push?: boolean | null
-    email?: boolean | null
-  } | null
-  support_reply?: {
-    in_app?: boolean | null
-    push?: boolean | null
-    email?: boolean | null
-  } | null
-  broadcast?: {
-    in_app?: boolean | null
-    push?: boolean | null
-    email?: boolean | null
-  } | null
-  chat_message?: {
-    push?: boolean | null
-  } | null
+  /**
+   * The channels of `call_incoming`.
+   */
+  call_incoming?: NotificationChannelsUpdate | null
+  /**
+   * The channels of `call_missed`.
+   */
+  call_missed?: NotificationChannelsUpdate | null
+  /**
+   * The channels of `payment_captured`.
+   */
+  payment_captured?: NotificationChannelsUpdate | null
+  /**
+   * The channels of `payout_completed`.
+   */
+  payout_completed?: NotificationChannelsUpdate | null
+  /**
+   * The channels of `payout_failed`.
+   */
+  payout_failed?: NotificationChannelsUpdate | null
+  /**
+   * The channels of `follow_new`.
+   */
+  follow_new?: NotificationChannelsUpdate | null
+  /**
+   * The channels of `support_reply`.
+   */
+  support_reply?: NotificationChannelsUpdate | null
+  /**
+   * The channels of `broadcast`.
+   */
+  broadcast?: NotificationChannelsUpdate | null
+  /**
+   * Chat messages, which have no notifications.
+   */
+  chat_message?: MessageChannelsUpdate | null
+  [k: string]: NotificationChannelsUpdate | null | MessageChannelsUpdate | undefined
 }
 export interface WebPushKey {
   public_key: string
@@ -1032,29 +1571,30 @@ export interface NewPushToken {
    * A token from FCM, or for `web` also a PushSubscription as JSON.
    */
   token: string
-  platform: 'ios' | 'android' | 'web'
+  platform: PushPlatform
 }
 export interface PushToken {
   id: string
   token: string
-  platform: 'ios' | 'android' | 'web'
+  platform: PushPlatform
   created_at: string
+}
+export interface PushTokenPage {
+  success: true
+  data: PushToken[]
+  pagination: Pagination
+}
+export interface PushTokenCursorPage {
+  data: PushToken[]
+  pagination: CursorPagination
 }
 /**
  * With `user_id` or `user_ids`.
  */
 export interface NewNotification {
   user_id?: string | null
-  user_ids?: [string, ...string[]] | null
-  type:
-    | 'call_incoming'
-    | 'call_missed'
-    | 'payment_captured'
-    | 'payout_completed'
-    | 'payout_failed'
-    | 'follow_new'
-    | 'support_reply'
-    | 'broadcast'
+  user_ids?: string[] | null
+  type: NotificationType
   title?: string | null
   body?: string | null
   data?: {
@@ -1064,13 +1604,20 @@ export interface NewNotification {
 }
 export interface NotifyResult {
   data: Notification[]
+  /**
+   * Notifications that existed under the same `dedupe_key`.
+   */
   duplicates: number
   muted: number
+  /**
+   * The entries of `user_ids` that name nobody, as they were given.
+   */
+  unknown?: string[]
 }
 export interface NewAnnouncement {
-  audience: 'all' | 'role' | 'users'
-  role?: ('guest' | 'user' | 'verified_user' | 'host' | 'admin') | null
-  user_ids?: [string, ...string[]] | null
+  audience: Audience
+  role?: Role | null
+  user_ids?: string[] | null
   title: string
   body: string
   data?: {
@@ -1080,106 +1627,134 @@ export interface NewAnnouncement {
 }
 export interface Announcement {
   broadcast_id: string
+  /**
+   * People of the audience.
+   */
   recipients_count: number
-  status: 'processing' | 'completed'
+  status: BroadcastStatus
 }
 export interface AnnouncementProgress {
   broadcast_id: string
+  /**
+   * People of the audience.
+   */
   recipients_count: number
-  status: 'processing' | 'completed'
+  status: BroadcastStatus
+  /**
+   * People reached so far.
+   */
   delivered_count: number
-  audience: 'all' | 'role' | 'users'
+  audience: Audience
   /**
    * The role, if the audience is a role.
    */
-  role: ('guest' | 'user' | 'verified_user' | 'host' | 'admin') | null
+  role: Role | null
+  /**
+   * Without it the title of the type, in the language of the person.
+   */
   title: string
+  /**
+   * Without it the text of the type.
+   */
   body: string
-  sender: {
-    id: string
-    display_name: string
-  }
+  sender: Person
   created_at: string
+  /**
+   * When the last person was reached.
+   */
   completed_at: string | null
+}
+export interface AnnouncementProgressPage {
+  success: true
+  data: AnnouncementProgress[]
+  pagination: Pagination
+}
+export interface AnnouncementProgressCursorPage {
+  data: AnnouncementProgress[]
+  pagination: CursorPagination
+}
+export interface UserDelivery {
+  id: string
+  channel: 'email' | 'push'
+  /**
+   * The type of the notification, or the kind of the mail.
+   */
+  kind: string
+  /**
+   * `waiting`: failed and will be tried again. `failed`: given up. `bounced`: the address or device is refused for good. `skipped`: no longer needed, or the channel is not set up.
+   */
+  state: 'sent' | 'waiting' | 'failed' | 'bounced' | 'skipped'
+  attempts: number
+  answer: string | null
+  at: string
+}
+export interface UserDeliveryPage {
+  success: true
+  data: UserDelivery[]
+  pagination: Pagination
+}
+export interface UserDeliveryCursorPage {
+  data: UserDelivery[]
+  pagination: CursorPagination
 }
 export interface Webhook {
   id: string
   url: string
-  events: (
-    | 'user.created'
-    | 'user.updated'
-    | 'user.deleted'
-    | 'message.created'
-    | 'message.deleted'
-    | 'ticket.created'
-    | 'ticket.replied'
-    | 'ticket.updated'
-    | 'report.created'
-    | 'notification.created'
-    | 'broadcast.completed'
-  )[]
+  events: EventType[]
   description: string | null
   enabled: boolean
+  /**
+   * Since when every delivery has failed; null while they arrive.
+   */
   failing_since: string | null
+  /**
+   * When it was switched off, by an admin or after days of failures.
+   */
   disabled_at: string | null
+  /**
+   * Events that were dropped, the oldest first, because more than 100,000 waited.
+   */
+  dropped_count: number
   created_at: string
 }
+export interface WebhookPage {
+  success: true
+  data: Webhook[]
+  pagination: Pagination
+}
+export interface WebhookCursorPage {
+  data: Webhook[]
+  pagination: CursorPagination
+}
 export interface NewWebhook {
+  /**
+   * Your endpoint.
+   */
   url: string
   /**
-   * @minItems 1
-   * @maxItems 100
+   * The events to send.
    */
-  events: [
-    (
-      | 'user.created'
-      | 'user.updated'
-      | 'user.deleted'
-      | 'message.created'
-      | 'message.deleted'
-      | 'ticket.created'
-      | 'ticket.replied'
-      | 'ticket.updated'
-      | 'report.created'
-      | 'notification.created'
-      | 'broadcast.completed'
-    ),
-    ...(
-      | 'user.created'
-      | 'user.updated'
-      | 'user.deleted'
-      | 'message.created'
-      | 'message.deleted'
-      | 'ticket.created'
-      | 'ticket.replied'
-      | 'ticket.updated'
-      | 'report.created'
-      | 'notification.created'
-      | 'broadcast.completed'
-    )[],
-  ]
+  events: EventType[]
   description?: string | null
 }
 export interface WebhookWithSecret {
   id: string
   url: string
-  events: (
-    | 'user.created'
-    | 'user.updated'
-    | 'user.deleted'
-    | 'message.created'
-    | 'message.deleted'
-    | 'ticket.created'
-    | 'ticket.replied'
-    | 'ticket.updated'
-    | 'report.created'
-    | 'notification.created'
-    | 'broadcast.completed'
-  )[]
+  events: EventType[]
   description: string | null
   enabled: boolean
+  /**
+   * Since when every delivery has failed; null while they arrive.
+   */
   failing_since: string | null
+  /**
+   * When it was switched off, by an admin or after days of failures.
+   */
   disabled_at: string | null
+  /**
+   * Events that were dropped, the oldest first, because more than 100,000 waited.
+   */
+  dropped_count: number
   created_at: string
   /**
    * The secret that signs deliveries, shown only this once.
@@ -1188,41 +1763,15 @@ export interface WebhookWithSecret {
 }
 export interface WebhookUpdate {
   url?: string | null
-  events?:
-    | [
-        (
-          | 'user.created'
-          | 'user.updated'
-          | 'user.deleted'
-          | 'message.created'
-          | 'message.deleted'
-          | 'ticket.created'
-          | 'ticket.replied'
-          | 'ticket.updated'
-          | 'report.created'
-          | 'notification.created'
-          | 'broadcast.completed'
-        ),
-        ...(
-          | 'user.created'
-          | 'user.updated'
-          | 'user.deleted'
-          | 'message.created'
-          | 'message.deleted'
-          | 'ticket.created'
-          | 'ticket.replied'
-          | 'ticket.updated'
-          | 'report.created'
-          | 'notification.created'
-          | 'broadcast.completed'
-        )[],
-      ]
-    | null
+  events?: EventType[] | null
   description?: string | null
   enabled?: boolean | null
 }
 export interface WebhookTest {
   status: 'delivered' | 'failed'
+  /**
+   * The HTTP status; null without a response.
+   */
   response_status: number | null
   response: string | null
 }
@@ -1233,11 +1782,41 @@ export interface WebhookDelivery {
   id: string
   type: string
   status: 'waiting' | 'delivered' | 'failed'
+  /**
+   * Tries so far.
+   */
   attempts: number
+  /**
+   * The HTTP status; null without a response.
+   */
   response_status: number | null
   response: string | null
   created_at: string
+  /**
+   * The last try.
+   */
   attempted_at: string
+}
+export interface WebhookDeliveryPage {
+  success: true
+  data: WebhookDelivery[]
+  pagination: Pagination
+}
+export interface WebhookDeliveryCursorPage {
+  data: WebhookDelivery[]
+  pagination: CursorPagination
+}
+export interface RetrySince {
+  /**
+   * The time of the oldest event, ISO 8601 with a time zone.
+   */
+  since: string
+}
+export interface Retried {
+  /**
+   * How many are delivered again.
+   */
+  retried: number
 }
 export interface Minute {
   at: string
@@ -1257,6 +1836,9 @@ export interface Minute {
  * The last success and failure since the start.
  */
 export interface Deliveries {
+  /**
+   * Whether it is set up.
+   */
   configured: boolean
   last_sent_at: string | null
   last_failed_at: string | null
@@ -1297,12 +1879,21 @@ export interface System {
   database_bytes: number
   wal_bytes: number
   free_disk_bytes: number
+  /**
+   * Open sockets.
+   */
   sockets: number
+  /**
+   * People with an open socket.
+   */
   socket_users: number
+  /**
+   * A point for each minute.
+   */
   last_hour: Minute[]
   outbox: {
     kind: string
-    state: 'waiting' | 'dead'
+    state: JobState
     count: number
   }[]
   mail: Deliveries
@@ -1314,6 +1905,10 @@ export interface System {
      * Enabled webhooks to which nothing has been delivered since their last failure.
      */
     failing: number
+    /**
+     * Events that were dropped because too many waited.
+     */
+    dropped: number
   }
   /**
    * Null without a bucket.
@@ -1325,55 +1920,525 @@ export interface System {
     message: string
   }[]
 }
+/**
+ * Where mails and pushes lead: `{"conversation", "ticket", "notification", "home"}`, each https or the app’s own scheme, with `{id}`.
+ */
+export interface Links {
+  conversation?: string | null
+  ticket?: string | null
+  notification?: string | null
+  home?: string | null
+}
+export interface MailText {
+  subject?: string | null
+  body?: string | null
+}
+export interface MailTextByLanguage {
+  /**
+   * In the language `en`.
+   */
+  en?: MailText | null
+  /**
+   * In the language `de`.
+   */
+  de?: MailText | null
+  /**
+   * In the language `es`.
+   */
+  es?: MailText | null
+  /**
+   * In the language `fr`.
+   */
+  fr?: MailText | null
+  /**
+   * In the language `pt`.
+   */
+  pt?: MailText | null
+}
+/**
+ * Texts of mails instead of the default ones: `{"kind": {"language": {"subject", "body"}}}`.
+ */
+export interface MailTexts {
+  /**
+   * Texts of the mail `verify_email`.
+   */
+  verify_email?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `reset_password`.
+   */
+  reset_password?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `password_changed`.
+   */
+  password_changed?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `totp_enabled`.
+   */
+  totp_enabled?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `totp_disabled`.
+   */
+  totp_disabled?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `change_email`.
+   */
+  change_email?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `undo_email`.
+   */
+  undo_email?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `email_taken`.
+   */
+  email_taken?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `confirm`.
+   */
+  confirm?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `notifications`.
+   */
+  notifications?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `unread_messages`.
+   */
+  unread_messages?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `ticket_answer`.
+   */
+  ticket_answer?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `ticket_waiting`.
+   */
+  ticket_waiting?: MailTextByLanguage | null
+  /**
+   * Texts of the mail `bucket_failed`.
+   */
+  bucket_failed?: MailTextByLanguage | null
+}
+export interface Settings {
+  /**
+   * Name of the platform in mails, pushes and account pages.
+   */
+  platform_name: string
+  /**
+   * Address of the app: https, or the app’s own scheme. Account pages and mails lead back to it.
+   */
+  app_url: string | null
+  /**
+   * Address for questions, shown at the end of mails.
+   */
+  support_email: string | null
+  /**
+   * Logo in mails and account pages: the address of an uploaded image.
+   */
+  logo_url: string | null
+  /**
+   * Colour of buttons in mails and account pages.
+   */
+  accent: string
+  links: Links
+  texts: MailTexts
+  /**
+   * Minutes after which unread messages are mailed, once until the person comes back; 0 is never.
+   */
+  unread_mail_minutes: number
+  /**
+   * Content of pushes: `full`, `sender` (names without texts) or `none` (only that there is something).
+   */
+  push_content: 'full' | 'sender' | 'none'
+  /**
+   * Content of mails about notifications: `full`, `sender` or `none`.
+   */
+  mail_content: 'full' | 'sender' | 'none'
+  /**
+   * Days for which messages are kept; 0 is for ever.
+   */
+  message_retention_days: number
+  /**
+   * Days for which tickets are kept after they were closed; 0 is for ever.
+   */
+  ticket_retention_days: number
+  /**
+   * Whether people may register themselves: `open` or `off`.
+   */
+  registration: 'open' | 'off'
+}
+export interface SettingsUpdate {
+  /**
+   * Name of the platform in mails, pushes and account pages.
+   */
+  platform_name?: string | null
+  /**
+   * Address of the app: https, or the app’s own scheme. Account pages and mails lead back to it.
+   */
+  app_url?: (string | null) | null
+  /**
+   * Address for questions, shown at the end of mails.
+   */
+  support_email?: (string | null) | null
+  /**
+   * Logo in mails and account pages: the address of an uploaded image.
+   */
+  logo_url?: (string | null) | null
+  /**
+   * Colour of buttons in mails and account pages.
+   */
+  accent?: string | null
+  /**
+   * Where mails and pushes lead: `{"conversation", "ticket", "notification", "home"}`, each https or the app’s own scheme, with `{id}`.
+   */
+  links?: Links | null
+  /**
+   * Texts of mails instead of the default ones: `{"kind": {"language": {"subject", "body"}}}`.
+   */
+  texts?: MailTexts | null
+  /**
+   * Minutes after which unread messages are mailed, once until the person comes back; 0 is never.
+   */
+  unread_mail_minutes?: number | null
+  /**
+   * Content of pushes: `full`, `sender` (names without texts) or `none` (only that there is something).
+   */
+  push_content?: ('full' | 'sender' | 'none') | null
+  /**
+   * Content of mails about notifications: `full`, `sender` or `none`.
+   */
+  mail_content?: ('full' | 'sender' | 'none') | null
+  /**
+   * Days for which messages are kept; 0 is for ever.
+   */
+  message_retention_days?: number | null
+  /**
+   * Days for which tickets are kept after they were closed; 0 is for ever.
+   */
+  ticket_retention_days?: number | null
+  /**
+   * Whether people may register themselves: `open` or `off`.
+   */
+  registration?: ('open' | 'off') | null
+}
+export interface DueMessages {
+  /**
+   * The setting; 0 keeps everything.
+   */
+  days: number
+  /**
+   * Messages that the next run deletes.
+   */
+  due: number
+  /**
+   * Messages as old that stay as long as a report is open.
+   */
+  held: number
+}
+export interface DueTickets {
+  /**
+   * The setting; 0 keeps everything.
+   */
+  days: number
+  /**
+   * Tickets that the next run deletes.
+   */
+  due: number
+  /**
+   * Tickets as old that stay as long as a report is open.
+   */
+  held: number
+}
+export interface Retention {
+  messages: DueMessages
+  tickets: DueTickets
+  last_run_at: string | null
+  next_run_at: string | null
+}
+export interface DefaultMailText {
+  subject: string
+  body: string
+}
+/**
+ * The default texts by language.
+ */
+export interface DefaultMailTexts {
+  en: DefaultMailText
+  de: DefaultMailText
+  es: DefaultMailText
+  fr: DefaultMailText
+  pt: DefaultMailText
+}
+export interface MailTextKind {
+  kind:
+    | 'verify_email'
+    | 'reset_password'
+    | 'password_changed'
+    | 'totp_enabled'
+    | 'totp_disabled'
+    | 'change_email'
+    | 'undo_email'
+    | 'email_taken'
+    | 'confirm'
+    | 'notifications'
+    | 'unread_messages'
+    | 'ticket_answer'
+    | 'ticket_waiting'
+    | 'bucket_failed'
+  placeholders: string[]
+  /**
+   * The placeholder that a body must have.
+   */
+  required: string | null
+  texts: DefaultMailTexts
+}
+export interface MailTextKinds {
+  kinds: MailTextKind[]
+}
+export interface MailTextPreviewRequest {
+  /**
+   * The mail.
+   */
+  kind:
+    | 'verify_email'
+    | 'reset_password'
+    | 'password_changed'
+    | 'totp_enabled'
+    | 'totp_disabled'
+    | 'change_email'
+    | 'undo_email'
+    | 'email_taken'
+    | 'confirm'
+    | 'notifications'
+    | 'unread_messages'
+    | 'ticket_answer'
+    | 'ticket_waiting'
+    | 'bucket_failed'
+  /**
+   * Its language.
+   */
+  lang: 'en' | 'de' | 'es' | 'fr' | 'pt'
+  subject?: string | null
+  body?: string | null
+  /**
+   * Settings in place of those in use.
+   */
+  settings?: SettingsUpdate | null
+  send?: boolean | null
+}
+export interface MailTextPreview {
+  subject: string
+  text: string
+  html: string
+}
+/**
+ * The author of the action: a person, a key or the command line.
+ */
+export interface AuditParty {
+  type: string | null
+  id: string | null
+  /**
+   * The name of a user whose account exists.
+   */
+  name: string | null
+}
 export interface AuditEntry {
   id: string
   at: string
+  /**
+   * The action, for example `role_changed`.
+   */
   action: string
-  actor: {
-    type: string | null
-    id: string | null
-  }
-  target: {
-    type: string | null
-    id: string | null
-  }
+  actor: AuditParty
+  target: AuditParty
   ip: string | null
   details: {
     [k: string]: string
   } | null
 }
+export interface AuditEntryPage {
+  success: true
+  data: AuditEntry[]
+  pagination: Pagination
+}
+export interface AuditEntryCursorPage {
+  data: AuditEntry[]
+  pagination: CursorPagination
+}
+export interface JobSubject {
+  type: 'user' | 'ticket' | 'webhook'
+  id: string
+  name: string | null
+}
 export interface Job {
   id: string
   kind: string
-  state: 'waiting' | 'dead'
+  state: JobState
+  /**
+   * Tries so far.
+   */
   attempts: number
   last_error: string | null
+  /**
+   * When it is tried next.
+   */
   run_at: string
+  /**
+   * The receiver of a mail, push or delivery; `name` for users that exist.
+   */
+  subject: JobSubject | null
+}
+export interface JobPage {
+  success: true
+  data: Job[]
+  pagination: Pagination
+}
+export interface JobCursorPage {
+  data: Job[]
+  pagination: CursorPagination
+}
+export interface UserCreatedEvent {
+  type: 'user.created'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    user: ManagedUser
+  }
+}
+export interface UserUpdatedEvent {
+  type: 'user.updated'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    user: ManagedUser
+  }
+}
+export interface UserDeletedEvent {
+  type: 'user.deleted'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    user: {
+      id: string
+      /**
+       * The id that the platform gives the person; absent if there is none.
+       */
+      external_id?: string
+    }
+  }
+}
+export interface MessageCreatedEvent {
+  type: 'message.created'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    message: Message & {
+      /**
+       * The id that the platform gives the person; absent if there is none.
+       */
+      sender_external_id?: string
+    }
+  }
+}
+export interface MessageDeletedEvent {
+  type: 'message.deleted'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    message: {
+      id: string
+    }
+  }
+}
+export interface TicketCreatedEvent {
+  type: 'ticket.created'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    ticket: DeskTicketListItem
+    message: DeskTicketMessage
+  }
+}
+export interface TicketRepliedEvent {
+  type: 'ticket.replied'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    ticket: DeskTicketListItem
+    message: DeskTicketMessage
+  }
+}
+export interface TicketUpdatedEvent {
+  type: 'ticket.updated'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    ticket: DeskTicketListItem
+  }
+}
+export interface ReportCreatedEvent {
+  type: 'report.created'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    report: Report
+  }
+}
+export interface NotificationCreatedEvent {
+  type: 'notification.created'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    notification: Notification & {
+      user_id: string
+      /**
+       * The id that the platform gives the person; absent if there is none.
+       */
+      user_external_id?: string
+    }
+  }
+}
+export interface BroadcastCompletedEvent {
+  type: 'broadcast.completed'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    broadcast: Broadcast | AnnouncementProgress
+  }
+}
+export interface WebhookTestEvent {
+  type: 'webhook.test'
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  data: {
+    webhook: {
+      id: string
+    }
+  }
 }
 export interface ErrorBody {
-  error: {
-    code:
-      | 'validation_error'
-      | 'unauthorized'
-      | 'invalid_credentials'
-      | 'invalid_token'
-      | 'payment_provider_error'
-      | 'forbidden'
-      | 'not_found'
-      | 'conflict'
-      | 'rate_limited'
-      | 'internal_error'
-    /**
-     * For people, in the language of Accept-Language.
-     */
-    message: string
-    /**
-     * When the code is validation_error, each wrong field by its path, such as `body`, `data.amount` or `user_ids.3`, to its message; else null.
-     */
-    details: {
-      [k: string]: string
-    } | null
-  }
+  error: ErrorInfo
 }
 export interface Operations {
   /**
@@ -1400,7 +2465,7 @@ export interface Operations {
   'GET /v1/chat/ws': {
     query?: {
       /**
-       * Groups of additional frames, comma-separated: ack, read, changes, support, notification.
+       * Groups of additional frames, comma-separated: ready, ack, read, changes, support, notification.
        */
       events?: string
       /**
@@ -1550,7 +2615,13 @@ export interface Operations {
     answer: RecoveryCodes
   }
   /**
-   * Confirms the session with the password or a code from the authenticator.
+   * Mails you a code of six digits for a confirmation, for example without a password.
+   */
+  'POST /v1/auth/confirm/code': {
+    answer: null
+  }
+  /**
+   * Confirms the session with the password, or a code from the authenticator or a mail (`POST /v1/auth/confirm/code`).
    */
   'POST /v1/auth/confirm': {
     body: OwnerProof
@@ -1574,6 +2645,19 @@ export interface Operations {
    */
   'DELETE /v1/users/me': {
     body: PasswordBody
+    answer: null
+  }
+  /**
+   * Sets the hours of each day in which pushes and mails wait; then they come as one.
+   */
+  'PUT /v1/users/me/quiet-hours': {
+    body: NewQuietHours
+    answer: Profile
+  }
+  /**
+   * Clears your quiet hours.
+   */
+  'DELETE /v1/users/me/quiet-hours': {
     answer: null
   }
   /**
@@ -1601,16 +2685,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: Session[]
-          pagination: Pagination
-        }
-      | {
-          data: Session[]
-          pagination: CursorPagination
-        }
+    answer: SessionList
   }
   /**
    * Logs a device out.
@@ -1643,20 +2718,17 @@ export interface Operations {
        * Any part of a name or an address, ignoring accents and case; one or two characters match only the beginning. An id or external id also matches. `total` and numbered pages end at 1000; the cursor form continues.
        */
       q?: string
-      role?: 'guest' | 'user' | 'verified_user' | 'host' | 'admin'
+      role?: Role
+      /**
+       * Only people who are disabled, or who are not.
+       */
       disabled?: boolean
+      /**
+       * Only people whose address is verified, or is not.
+       */
       email_verified?: boolean
     }
-    answer:
-      | {
-          success: true
-          data: ManagedUser[]
-          pagination: Pagination
-        }
-      | {
-          data: ManagedUser[]
-          pagination: CursorPagination
-        }
+    answer: ManagedUserList
   }
   /**
    * Shows a person.
@@ -1685,6 +2757,15 @@ export interface Operations {
       id: string
     }
     answer: null
+  }
+  /**
+   * Removes a person with all of their messages, files and tickets, and the reports they made, also when the account is already removed.
+   */
+  'POST /v1/admin/users/{id}/purge': {
+    params: {
+      id: string
+    }
+    answer: PurgeStarted
   }
   /**
    * Exports all data stored about a person.
@@ -1726,16 +2807,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: Session[]
-          pagination: Pagination
-        }
-      | {
-          data: Session[]
-          pagination: CursorPagination
-        }
+    answer: SessionList
   }
   /**
    * Logs a person out on every device.
@@ -1765,25 +2837,19 @@ export interface Operations {
        * Values above 100 count as 100.
        */
       per_page?: number
+      /**
+       * The e-mail address of the account.
+       */
       email?: string
       /**
        * The id of the person in the rest of the platform. The feed accepts `ext:` followed by this id.
        */
       external_id?: string
     }
-    answer:
-      | {
-          success: true
-          data: ManagedUser[]
-          pagination: Pagination
-        }
-      | {
-          data: ManagedUser[]
-          pagination: CursorPagination
-        }
+    answer: ManagedUserList
   }
   /**
-   * Creates a person.
+   * Creates a person, or brings the one with the same `external_id` up to date (200): absent fields keep their value, and an address without `email_verified: true` becomes unverified when it changes and gets a verification mail.
    */
   'POST /v1/service/users': {
     body: NewPerson
@@ -1799,7 +2865,7 @@ export interface Operations {
     answer: ManagedUser
   }
   /**
-   * Changes a person’s role, status or profile.
+   * Changes a person’s role, status, address or profile.
    */
   'PATCH /v1/service/users/{id}': {
     params: {
@@ -1809,6 +2875,24 @@ export interface Operations {
     answer: ManagedUser
   }
   /**
+   * Removes a person, as they could themselves.
+   */
+  'DELETE /v1/service/users/{id}': {
+    params: {
+      id: string
+    }
+    answer: null
+  }
+  /**
+   * Logs a person out on every device; no admin.
+   */
+  'DELETE /v1/service/users/{id}/sessions': {
+    params: {
+      id: string
+    }
+    answer: null
+  }
+  /**
    * Creates a session for a person whom the platform has authenticated.
    */
   'POST /v1/service/users/{id}/sessions': {
@@ -1816,6 +2900,48 @@ export interface Operations {
       id: string
     }
     answer: Authenticated
+  }
+  /**
+   * Lists the bans, newest first.
+   */
+  'GET /v1/admin/bans': {
+    query?: {
+      page?: number
+      /**
+       * Values above 100 count as 100.
+       */
+      per_page?: number
+      /**
+       * The page size in the cursor form; selects that form.
+       */
+      limit?: number
+      /**
+       * `pagination.cursor` of the previous page.
+       */
+      cursor?: string
+      kind?: BanKind
+      /**
+       * The value, with its `kind`.
+       */
+      value?: string
+    }
+    answer: BanList
+  }
+  /**
+   * Bans a mail domain, an address or a network: registration and login, also by the platform, are refused with the reason `banned`, and no session of theirs can be refreshed.
+   */
+  'POST /v1/admin/bans': {
+    body: NewBan
+    answer: Ban
+  }
+  /**
+   * Removes a ban.
+   */
+  'DELETE /v1/admin/bans/{id}': {
+    params: {
+      id: string
+    }
+    answer: null
   }
   /**
    * Lists service keys including revoked ones, newest first.
@@ -1836,16 +2962,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: ServiceKey[]
-          pagination: Pagination
-        }
-      | {
-          data: ServiceKey[]
-          pagination: CursorPagination
-        }
+    answer: ServiceKeyList
   }
   /**
    * Creates a service key.
@@ -1862,6 +2979,56 @@ export interface Operations {
       id: string
     }
     answer: null
+  }
+  /**
+   * Lists the followers of a host, ordered by id, to compare them with your own.
+   */
+  'GET /v1/service/follows': {
+    query?: {
+      page?: number
+      /**
+       * Values above 100 count as 100.
+       */
+      per_page?: number
+      /**
+       * The page size in the cursor form; selects that form.
+       */
+      limit?: number
+      /**
+       * `pagination.cursor` of the previous page.
+       */
+      cursor?: string
+      /**
+       * An id, or `ext:` and an external id.
+       */
+      host_id?: string
+    }
+    answer: FollowList
+  }
+  /**
+   * Lists the calls of the last 30 days, ordered by id, to compare them with your own.
+   */
+  'GET /v1/service/calls': {
+    query?: {
+      page?: number
+      /**
+       * Values above 100 count as 100.
+       */
+      per_page?: number
+      /**
+       * The page size in the cursor form; selects that form.
+       */
+      limit?: number
+      /**
+       * `pagination.cursor` of the previous page.
+       */
+      cursor?: string
+      /**
+       * Only calls in this state.
+       */
+      state?: 'ringing' | 'active' | 'ended' | 'missed'
+    }
+    answer: CallList
   }
   /**
    * Makes a person follow a host.
@@ -1921,17 +3088,12 @@ export interface Operations {
        * `pagination.cursor` of the previous page.
        */
       cursor?: string
+      /**
+       * `true` lists archived conversations, which are otherwise left out.
+       */
+      archived?: boolean
     }
-    answer:
-      | {
-          success: true
-          data: ConversationListItem[]
-          pagination: Pagination
-        }
-      | {
-          data: ConversationListItem[]
-          pagination: CursorPagination
-        }
+    answer: ConversationList
   }
   /**
    * Opens the conversation with another user, or returns the existing one.
@@ -1939,6 +3101,15 @@ export interface Operations {
   'POST /v1/chat/conversations': {
     body: NewConversation
     answer: Conversation
+  }
+  /**
+   * Shows a conversation as the list does.
+   */
+  'GET /v1/chat/conversations/{id}': {
+    params: {
+      id: string
+    }
+    answer: ConversationListItem
   }
   /**
    * Lists messages sent or received after the message `since`, oldest first, so that a client can catch up.
@@ -1958,10 +3129,7 @@ export interface Operations {
        */
       since?: string
     }
-    answer: {
-      data: Message[]
-      pagination: CursorPagination
-    }
+    answer: MessageCursorPage
   }
   /**
    * Lists the messages of a conversation, newest first.
@@ -1985,16 +3153,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: Message[]
-          pagination: Pagination
-        }
-      | {
-          data: Message[]
-          pagination: CursorPagination
-        }
+    answer: MessageList
   }
   /**
    * Sends a message to the sockets of both users, and a push to the receiver’s devices.
@@ -2036,6 +3195,24 @@ export interface Operations {
     answer: null
   }
   /**
+   * Archives a conversation: it leaves your list and your badge until its next message.
+   */
+  'PUT /v1/chat/conversations/{id}/archive': {
+    params: {
+      id: string
+    }
+    answer: null
+  }
+  /**
+   * Takes a conversation back into your list.
+   */
+  'DELETE /v1/chat/conversations/{id}/archive': {
+    params: {
+      id: string
+    }
+    answer: null
+  }
+  /**
    * Removes a message of your own.
    */
   'DELETE /v1/chat/conversations/{id}/messages/{message_id}': {
@@ -2068,10 +3245,73 @@ export interface Operations {
     answer: BroadcastProgress
   }
   /**
+   * Posts a notice of the platform in the conversation of two people: `type: notice`, `sender_id: null`.
+   */
+  'POST /v1/service/messages': {
+    body: NewPlatformMessage
+    answer: Message
+  }
+  /**
+   * Removes a notice.
+   */
+  'DELETE /v1/service/messages/{id}': {
+    params: {
+      id: string
+    }
+    answer: null
+  }
+  /**
+   * Opens the conversation of two people, or returns the existing one.
+   */
+  'POST /v1/service/conversations': {
+    body: NewPlatformConversation
+    answer: PlatformConversation
+  }
+  /**
+   * Shows a conversation.
+   */
+  'GET /v1/service/conversations/{id}': {
+    params: {
+      id: string
+    }
+    answer: PlatformConversation
+  }
+  /**
+   * Changes the data of a conversation, or closes it for writing and opens it again.
+   */
+  'PATCH /v1/service/conversations/{id}': {
+    params: {
+      id: string
+    }
+    body: PlatformConversationUpdate
+    answer: PlatformConversation
+  }
+  /**
    * Uploads a file, either as the body with its type as Content-Type, or as the field `file` of a form.
    */
   'POST /v1/files': {
     answer: UploadedFile
+  }
+  /**
+   * Lists the files that you have uploaded, newest first, with the room that they take.
+   */
+  'GET /v1/files': {
+    query?: {
+      page?: number
+      /**
+       * Values above 100 count as 100.
+       */
+      per_page?: number
+      /**
+       * The page size in the cursor form; selects that form.
+       */
+      limit?: number
+      /**
+       * `pagination.cursor` of the previous page.
+       */
+      cursor?: string
+    }
+    answer: OwnFileList
   }
   /**
    * Downloads a file.
@@ -2080,6 +3320,12 @@ export interface Operations {
     params: {
       id: string
       name: string
+    }
+    query?: {
+      /**
+       * The width of a thumbnail of an image, as WebP, turned upright; of an animation its first picture. An image that cannot be decoded is sent as it is, as is any while the disk has too little room.
+       */
+      w?: '160' | '320' | '640' | '1280'
     }
     answer: null
   }
@@ -2120,16 +3366,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: Block[]
-          pagination: Pagination
-        }
-      | {
-          data: Block[]
-          pagination: CursorPagination
-        }
+    answer: BlockList
   }
   /**
    * Blocks a person.
@@ -2174,18 +3411,13 @@ export interface Operations {
        * `pagination.cursor` of the previous page.
        */
       cursor?: string
-      status?: 'open' | 'resolved'
+      status?: ReportStatus
+      /**
+       * Only reports about this user or their messages.
+       */
+      reported_id?: string
     }
-    answer:
-      | {
-          success: true
-          data: Report[]
-          pagination: Pagination
-        }
-      | {
-          data: Report[]
-          pagination: CursorPagination
-        }
+    answer: ReportList
   }
   /**
    * Shows a report with the messages around the reported one.
@@ -2241,16 +3473,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: TicketListItem[]
-          pagination: Pagination
-        }
-      | {
-          data: TicketListItem[]
-          pagination: CursorPagination
-        }
+    answer: TicketList
   }
   /**
    * Shows a ticket of your own with its newest messages.
@@ -2283,16 +3506,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: TicketMessage[]
-          pagination: Pagination
-        }
-      | {
-          data: TicketMessage[]
-          pagination: CursorPagination
-        }
+    answer: TicketMessageList
   }
   /**
    * Adds a message to your own ticket.
@@ -2339,8 +3553,8 @@ export interface Operations {
        * `true` shows only tickets that wait for an answer of the desk (`waiting_since` is not null), `false` only the others.
        */
       waiting?: boolean
-      priority?: 'low' | 'normal' | 'high' | 'urgent'
-      category?: 'billing' | 'technical' | 'account' | 'other'
+      priority?: TicketPriority
+      category?: TicketCategory
       /**
        * The id of an admin, `me`, or `none`.
        */
@@ -2354,16 +3568,7 @@ export interface Operations {
        */
       q?: string
     }
-    answer:
-      | {
-          success: true
-          data: DeskTicketListItem[]
-          pagination: Pagination
-        }
-      | {
-          data: DeskTicketListItem[]
-          pagination: CursorPagination
-        }
+    answer: DeskTicketList
   }
   /**
    * Counts tickets for the views of a desk.
@@ -2412,16 +3617,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: DeskTicketMessage[]
-          pagination: Pagination
-        }
-      | {
-          data: DeskTicketMessage[]
-          pagination: CursorPagination
-        }
+    answer: DeskTicketMessageList
   }
   /**
    * Answers a ticket and notifies its owner.
@@ -2462,16 +3658,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: CannedReply[]
-          pagination: Pagination
-        }
-      | {
-          data: CannedReply[]
-          pagination: CursorPagination
-        }
+    answer: CannedReplyList
   }
   /**
    * Creates a canned reply.
@@ -2522,16 +3709,7 @@ export interface Operations {
        */
       unread?: boolean
     }
-    answer:
-      | {
-          success: true
-          data: Notification[]
-          pagination: Pagination
-        }
-      | {
-          data: Notification[]
-          pagination: CursorPagination
-        }
+    answer: NotificationList
   }
   /**
    * Counts unread notifications.
@@ -2599,16 +3777,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: PushToken[]
-          pagination: Pagination
-        }
-      | {
-          data: PushToken[]
-          pagination: CursorPagination
-        }
+    answer: PushTokenList
   }
   /**
    * Removes a device.
@@ -2652,16 +3821,31 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: AnnouncementProgress[]
-          pagination: Pagination
-        }
-      | {
-          data: AnnouncementProgress[]
-          pagination: CursorPagination
-        }
+    answer: AnnouncementProgressList
+  }
+  /**
+   * Lists the mails and pushes of the last 30 days to a person and what became of them, newest first.
+   */
+  'GET /v1/admin/users/{id}/deliveries': {
+    params: {
+      id: string
+    }
+    query?: {
+      page?: number
+      /**
+       * Values above 100 count as 100.
+       */
+      per_page?: number
+      /**
+       * The page size in the cursor form; selects that form.
+       */
+      limit?: number
+      /**
+       * `pagination.cursor` of the previous page.
+       */
+      cursor?: string
+    }
+    answer: UserDeliveryList
   }
   /**
    * Shows an announcement and its progress.
@@ -2691,16 +3875,7 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: Webhook[]
-          pagination: Pagination
-        }
-      | {
-          data: Webhook[]
-          pagination: CursorPagination
-        }
+    answer: WebhookList
   }
   /**
    * Creates a webhook.
@@ -2777,16 +3952,17 @@ export interface Operations {
        */
       cursor?: string
     }
-    answer:
-      | {
-          success: true
-          data: WebhookDelivery[]
-          pagination: Pagination
-        }
-      | {
-          data: WebhookDelivery[]
-          pagination: CursorPagination
-        }
+    answer: WebhookDeliveryList
+  }
+  /**
+   * Delivers again what an endpoint has not accepted: all kept deliveries of events since a time that are waiting or were given up.
+   */
+  'POST /v1/admin/webhooks/{id}/deliveries/retry': {
+    params: {
+      id: string
+    }
+    body: RetrySince
+    answer: Retried
   }
   /**
    * Delivers an event again at once, with the same id and a new series of attempts.
@@ -2803,6 +3979,44 @@ export interface Operations {
    */
   'GET /v1/admin/system': {
     answer: System
+  }
+  /**
+   * Shows the settings of the platform, defaults included.
+   */
+  'GET /v1/admin/settings': {
+    answer: Settings
+  }
+  /**
+   * Changes settings of the platform.
+   */
+  'PATCH /v1/admin/settings': {
+    body: SettingsUpdate
+    answer: Settings
+  }
+  /**
+   * Shows the default of each setting.
+   */
+  'GET /v1/admin/settings/defaults': {
+    answer: Settings
+  }
+  /**
+   * Shows how many messages and tickets the settings for retention would delete now, and when it runs.
+   */
+  'GET /v1/admin/retention': {
+    answer: Retention
+  }
+  /**
+   * Lists the mails with their placeholders and default texts.
+   */
+  'GET /v1/admin/settings/texts': {
+    answer: MailTextKinds
+  }
+  /**
+   * Shows a mail with invented values, as it would be after a change of `settings`.
+   */
+  'POST /v1/admin/settings/texts/preview': {
+    body: MailTextPreviewRequest
+    answer: MailTextPreview
   }
   /**
    * Lists the entries of the audit log, newest first.
@@ -2843,16 +4057,7 @@ export interface Operations {
        */
       to?: string
     }
-    answer:
-      | {
-          success: true
-          data: AuditEntry[]
-          pagination: Pagination
-        }
-      | {
-          data: AuditEntry[]
-          pagination: CursorPagination
-        }
+    answer: AuditEntryList
   }
   /**
    * Lists waiting and dead jobs, such as mails and pushes, newest first.
@@ -2872,18 +4077,9 @@ export interface Operations {
        * `pagination.cursor` of the previous page.
        */
       cursor?: string
-      state?: 'waiting' | 'dead'
+      state?: JobState
     }
-    answer:
-      | {
-          success: true
-          data: Job[]
-          pagination: Pagination
-        }
-      | {
-          data: Job[]
-          pagination: CursorPagination
-        }
+    answer: JobList
   }
   /**
    * Retries a job now, with a new series of attempts.
@@ -2906,6 +4102,20 @@ export interface Operations {
 }
 export interface ServerFrames {
   /**
+   * With `events=ready`: the first frame, with what the user has not read.
+   */
+  ready: {
+    type: 'ready'
+    /**
+     * The `since` of the next connection, until a `new_message` arrives.
+     */
+    newest_message_id: string
+    unread: {
+      messages: number
+      notifications: number
+    }
+  }
+  /**
    * The answer to a ping.
    */
   pong: {
@@ -2916,29 +4126,7 @@ export interface ServerFrames {
    */
   error: {
     type: 'error'
-    error: {
-      code:
-        | 'validation_error'
-        | 'unauthorized'
-        | 'invalid_credentials'
-        | 'invalid_token'
-        | 'payment_provider_error'
-        | 'forbidden'
-        | 'not_found'
-        | 'conflict'
-        | 'rate_limited'
-        | 'internal_error'
-      /**
-       * For people, in the language of Accept-Language.
-       */
-      message: string
-      /**
-       * When the code is validation_error, each wrong field by its path, such as `body`, `data.amount` or `user_ids.3`, to its message; else null.
-       */
-      details: {
-        [k: string]: string
-      } | null
-    }
+    error: ErrorInfo
     /**
      * Distinguishes errors that have the same code.
      */
@@ -2961,6 +4149,10 @@ export interface ServerFrames {
    */
   resync: {
     type: 'resync'
+    /**
+     * The `since` of the next connection, until a `new_message` arrives.
+     */
+    newest_message_id: string
   }
   /**
    * A new message, sent to every socket of both users.
@@ -2978,6 +4170,9 @@ export interface ServerFrames {
    */
   typing: {
     type: 'typing'
+    /**
+     * A conversation of yours.
+     */
     conversation_id: string
     user_id: string
   }
@@ -2986,6 +4181,9 @@ export interface ServerFrames {
    */
   read_receipt: {
     type: 'read_receipt'
+    /**
+     * A conversation of yours.
+     */
     conversation_id: string
     user_id: string
     /**
@@ -3006,14 +4204,27 @@ export interface ServerFrames {
    */
   conversation_read: {
     type: 'conversation_read'
+    /**
+     * A conversation of yours.
+     */
     conversation_id: string
     unread_count: number
+  }
+  /**
+   * With `events=changes`: the platform changed the conversation, your right to send changed, or another device of yours changed it.
+   */
+  conversation_updated: {
+    type: 'conversation_updated'
+    conversation: ConversationListItem
   }
   /**
    * With `events=changes`: a message was removed. It stays in the list without content.
    */
   message_deleted: {
     type: 'message_deleted'
+    /**
+     * A conversation of yours.
+     */
     conversation_id: string
     message_id: string
   }
@@ -3065,20 +4276,30 @@ export interface ClientFrames {
    */
   message: {
     type: 'message'
+    /**
+     * A conversation of yours.
+     */
     conversation_id: string
+    /**
+     * The text. That of a file message may be empty.
+     */
     body: string
     file_url?: string | null
     file_name?: string | null
     file_size?: number | null
     file_type?: string | null
+    attachments?: NewMessageFile[] | null
     client_id?: string | null
-    message_type?: ('text' | 'file') | null
+    message_type?: SentType | null
   }
   /**
    * Notifies the other user that you are typing.
    */
   typing: {
     type: 'typing'
+    /**
+     * A conversation of yours.
+     */
     conversation_id: string
   }
   /**
@@ -3086,6 +4307,9 @@ export interface ClientFrames {
    */
   read: {
     type: 'read'
+    /**
+     * A conversation of yours.
+     */
     conversation_id: string
     message_id?: string | null
   }
@@ -3094,6 +4318,9 @@ export interface ClientFrames {
    */
   auth: {
     type: 'auth'
+    /**
+     * A newer access token of the same user.
+     */
     token: string
   }
   /**

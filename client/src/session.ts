@@ -29,7 +29,8 @@ type SessionOptions = {
   /** The name of the lock between tabs that share the storage; undefined when the storage is not shared. */
   lockName: string | undefined
   onRenewed: (accessToken: string) => void
-  onEnd: (ending: Ending, reason: SessionEndedError) => void
+  /** @param successor who has logged in in another tab */
+  onEnd: (ending: Ending, reason: SessionEndedError, successor: User | undefined) => void
   closing: AbortSignal
 }
 
@@ -57,7 +58,7 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
     if (!isStored) removeKey(storage, storageKey)
   }
 
-  function end(ending: Ending) {
+  function end(ending: Ending, successor?: User) {
     if (!current) return
     const { user, refreshToken } = current
     const stored = readSession(storage)
@@ -67,11 +68,12 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
     const reason = new SessionEndedError()
     login.abort(reason)
     login = new AbortController()
-    onEnd(ending, reason)
+    onEnd(ending, reason, successor)
   }
 
   function renewOnce(): Promise<void> {
-    renewal ??= oneTabAtATime(rotate).finally(() => {
+    const before = current
+    renewal ??= oneTabAtATime(() => rotate(before)).finally(() => {
       renewal = undefined
     })
     return renewal
@@ -95,9 +97,10 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
     }
   }
 
-  async function rotate() {
-    const before = current
-    if (before && !followOtherTab(before)) await exchange(before)
+  /** @param before the session whose tokens are old; another tab may have renewed it while this one waited for the lock */
+  async function rotate(before: StoredSession | undefined) {
+    if (!before || current !== before || followOtherTab(before)) return
+    await exchange(before)
   }
 
   async function exchange(before: StoredSession): Promise<void> {
@@ -121,7 +124,7 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
     if (!isStored) return false
     const stored = readSession(storage)
     if (stored?.user.id !== before.user.id) {
-      end('ended')
+      end('ended', stored?.user)
       return true
     }
     if (stored.refreshToken === before.refreshToken) return false
@@ -159,6 +162,9 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
       return current?.user
     },
 
+    /** Notices at once what another tab has done. */
+    followOtherTabs: () => void (current && followOtherTab(current)),
+
     /** A valid access token; undefined without a session.
      *  @throws the network's error, when the token has expired and cannot be renewed now */
     async token(): Promise<string | undefined> {
@@ -190,7 +196,7 @@ async function refresh(
       route: 'POST /v1/auth/refresh',
       body: { refresh_token: refreshToken },
       headers: { 'x-idempotency-key': renewalKey },
-      milliseconds: renewalAnswerMilliseconds,
+      timeout: renewalAnswerMilliseconds,
       signal,
     })
     return answer as TokenSet // the contract's word for it

@@ -1,22 +1,42 @@
 import type { Platform } from './platform.ts'
 import { reasonOf } from './waiting.ts'
 
+/** In browsers, a `fetch` of one's own reports no progress: it cannot see any. */
 export type Progress = (sentBytes: number, totalBytes: number) => void
+export type FileBody = { bytes: Blob; onProgress?: Progress | undefined }
 
-type FileRequest = {
+type FileRequest = FileBody & {
   method: string
   headers: Record<string, string>
   signal: AbortSignal
-  bytes: Blob
-  onProgress?: Progress | undefined
+  /** Called with each progress, too. */
+  onMoved: () => void
 }
 
-export function sendFile(fetch: Platform['fetch'], url: string, request: FileRequest) {
-  const { bytes, onProgress, ...init } = request
-  if (!onProgress) return fetch(url, { ...init, body: bytes })
-  const { XMLHttpRequest }: Surroundings = globalThis as never
-  if (XMLHttpRequest) return sendByXhr(new XMLHttpRequest(), url, { ...request, onProgress })
-  return fetch(url, { ...init, body: counted(bytes, onProgress), duplex: 'half' })
+/** The slowest network that may still finish an upload whose progress is unknown. */
+const bytesPerMillisecond = 16
+
+/** Whether the progress of an upload can be observed: by an XMLHttpRequest where the `fetch` is the browser's or React
+ *  Native's, else by a stream. Browsers stream uploads only over HTTP/2. */
+function observes({ isOwnFetch }: Platform, { onProgress }: FileBody) {
+  return surroundings.XMLHttpRequest ? isOwnFetch : onProgress && surroundings.ReadableStream
+}
+
+/** @param pause for requests without a file
+ *  @returns the time after which an upload counts as stuck, with progress since the last one */
+export const uploadMilliseconds = (platform: Platform, file: FileBody, pause: number) =>
+  observes(platform, file) ? pause : pause + file.bytes.size / bytesPerMillisecond
+
+export function sendFile(platform: Platform, url: string, request: FileRequest): Promise<Response> {
+  const { bytes, onProgress, onMoved, ...init } = request
+  const { XMLHttpRequest } = surroundings
+  if (!observes(platform, request)) return platform.fetch(url, { ...init, body: bytes })
+  if (XMLHttpRequest) return sendByXhr(new XMLHttpRequest(), url, request)
+  const body = counted(bytes, (sent, total) => {
+    onMoved()
+    onProgress?.(sent, total)
+  })
+  return platform.fetch(url, { ...init, body, duplex: 'half' })
 }
 
 type Xhr = {
@@ -32,19 +52,21 @@ type Xhr = {
   onerror: (() => void) | null
   onabort: (() => void) | null
 }
-type Surroundings = { XMLHttpRequest?: new () => Xhr }
+const surroundings = globalThis as unknown as {
+  XMLHttpRequest?: new () => Xhr
+  ReadableStream?: unknown
+}
 
-/** Used in browsers and React Native, whose `fetch` reports no progress. */
-function sendByXhr(
-  request: Xhr,
-  url: string,
-  { method, headers, signal, bytes, onProgress }: FileRequest & { onProgress: Progress },
-): Promise<Response> {
+function sendByXhr(request: Xhr, url: string, options: FileRequest): Promise<Response> {
+  const { method, headers, signal, bytes, onProgress, onMoved } = options
   const abort = () => request.abort()
   const answered = new Promise<void>((resolve, reject) => {
     request.open(method, url)
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value)
-    request.upload.onprogress = ({ loaded, total }) => onProgress(loaded, total)
+    request.upload.onprogress = ({ loaded, total }) => {
+      onMoved()
+      onProgress?.(loaded, total)
+    }
     request.onload = () => resolve()
     request.onerror = () => reject(new TypeError('the network failed'))
     request.onabort = () => reject(reasonOf(signal))

@@ -26,18 +26,31 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
   })
 }
 
-/** A signal that is aborted with any of the others, or after the time.
+/** A signal that is aborted with any of the others, or when the time is over.
  *  Choice: `AbortSignal.any` and `timeout` are too recent for three-year-old browsers, and missing in React Native. */
 export function linkSignals(signals: (AbortSignal | undefined)[], milliseconds?: number) {
   const controller = new AbortController()
   const abort = () => controller.abort(reasonOf(signals.find((signal) => signal?.aborted)))
-  const giveUp = () => controller.abort(new Error('the service did not answer in time'))
-  const timer = milliseconds === undefined ? undefined : setTimeout(giveUp, milliseconds)
+  let isOver = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const start = () => {
+    clearTimeout(timer)
+    if (milliseconds === undefined) return
+    timer = setTimeout(() => {
+      isOver = true
+      controller.abort()
+    }, milliseconds)
+  }
+  start()
   for (const signal of signals) signal?.addEventListener('abort', abort)
   if (signals.some((signal) => signal?.aborted)) abort()
 
   return {
     signal: controller.signal,
+    /** Whether the time is over. */
+    isOver: () => isOver,
+    /** Starts the time again. */
+    start,
     release() {
       clearTimeout(timer)
       for (const signal of signals) signal?.removeEventListener('abort', abort)

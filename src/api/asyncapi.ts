@@ -7,7 +7,6 @@ type ChannelDoc = {
   title: string
   description: string
   query: Record<string, TSchema>
-  /** Frames by type: from clients, and from the server. */
   received: Record<string, TSchema>
   sent: Record<string, TSchema>
 }

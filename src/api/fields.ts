@@ -10,7 +10,7 @@ import {
   TypeRegistry,
 } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
-import type { ValueError } from '@sinclair/typebox/errors'
+import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
 import { parseTime } from '../lib/clock.ts'
 import {
@@ -24,95 +24,81 @@ import { parseExternalId, parseId } from '../lib/ids.ts'
 import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from '../lib/text.ts'
 import { samples } from './samples.ts'
 
-/** Field types beyond plain JSON Schema, each a TypeBox kind with its own check. The API description shows their JSON
- *  Schema part. */
-type Check = (schema: TSchema, value: unknown) => FieldProblem | undefined
-const checks = new Map<string, Check>()
-
+type Check = (value: string) => FieldProblem | undefined
 // Symbol keys are copied with a schema but left out of its JSON.
-const ruleKey = Symbol('rule')
 const refinementKey = Symbol('refinement')
 const checkKey = Symbol('check')
-type WithCheck = { [checkKey]: (value: string) => FieldProblem | undefined }
-type WithRule = { [ruleKey]: TextRule }
+type WithCheck = TSchema & { [checkKey]: Check }
 type WithRefinement = { [refinementKey]?: Refinement }
 
-function kind(name: string, check: Check) {
-  checks.set(name, check)
-  TypeRegistry.Set<TSchema>(name, (schema, value) => check(schema, value) === undefined)
+const checkText = (schema: TSchema, value: unknown) =>
+  typeof value === 'string' ? (schema as WithCheck)[checkKey](value) : problem('not_a_string')
+
+TypeRegistry.Set<TSchema>('Text', (schema, value) => checkText(schema, value) === undefined)
+
+type Annotations = {
+  title?: string
+  description?: string
+  minLength?: number
+  maxLength?: number
+  format?: string
+  examples?: unknown[]
 }
 
-function stringKind(
-  name: string,
-  check: (schema: TSchema, value: string) => FieldProblem | undefined,
-) {
-  kind(name, (schema, value) =>
-    typeof value === 'string' ? check(schema, value) : problem('not_a_string'),
-  )
+/** Text with its own check, which returns the problem. The API description shows the annotations. */
+export function CheckedText(check: Check, annotations: Annotations = {}): TUnsafe<string> {
+  return Type.Unsafe<string>({ ...annotations, type: 'string', [Kind]: 'Text', [checkKey]: check })
 }
-
-stringKind('Text', (schema, value) => textProblem(value, (schema as TSchema & WithRule)[ruleKey]))
-stringKind('Email', (_, value) => (normalizeEmail(value) ? undefined : problem('email')))
-stringKind('Id', (_, value) => (parseId(value) ? undefined : problem('id')))
-stringKind('PersonId', (_, value) =>
-  (parseExternalId(value) ?? parseId(value)) ? undefined : problem('id'),
-)
-stringKind('HttpUrl', (schema, value) => {
-  if (value.length > schema['maxLength']) return problem('too_long', schema['maxLength'])
-  return isHttpUrl(value) ? undefined : problem('http_url')
-})
-stringKind('MediaType', (schema, value) => {
-  if (value.length > schema['maxLength']) return problem('too_long', schema['maxLength'])
-  return isMediaType(value) ? undefined : problem('media_type')
-})
-
-stringKind('CheckedText', (schema, value) => (schema as TSchema & WithCheck)[checkKey](value))
-
-function stringOf(name: string, options: Record<string, unknown>): TUnsafe<string> {
-  return Type.Unsafe<string>({ ...options, type: 'string', [Kind]: name })
-}
-
-type Annotations = { description?: string; examples?: unknown[] }
 
 /** Text that follows `rule`; lengths count code points. */
 export function Text(rule: TextRule, annotations: Annotations = {}) {
-  return stringOf('Text', {
-    ...annotations,
-    ...(rule.min !== undefined && { minLength: rule.min }),
-    maxLength: rule.max,
-    [ruleKey]: rule,
-  })
+  const { min, max } = rule
+  const bounds = { ...(min !== undefined && { minLength: min }), maxLength: max }
+  return CheckedText((text) => textProblem(text, rule), { ...annotations, ...bounds })
 }
 
-/** Text with its own check, which returns the problem. */
-export function CheckedText(
-  check: (value: string) => FieldProblem | undefined,
-  annotations: Annotations = {},
-) {
-  return stringOf('CheckedText', { ...annotations, [checkKey]: check })
-}
+const formed =
+  (isValid: (text: string) => boolean, key: FieldProblemKey, maxLength = Infinity): Check =>
+  (text) => {
+    if (text.length > maxLength) return problem('too_long', maxLength)
+    return isValid(text) ? undefined : problem(key)
+  }
 
+const isTime = formed((text) => parseTime(text) !== undefined, 'time')
 /** ISO 8601 with a time zone, as `parseTime` reads it. */
 export const Time = (annotations: Annotations = {}) =>
-  CheckedText((text) => (parseTime(text) === undefined ? problem('time') : undefined), {
-    examples: [samples.later],
-    ...annotations,
-  })
+  CheckedText(isTime, { examples: [samples.later], ...annotations })
 
-export const Email = () =>
-  stringOf('Email', { format: 'email', maxLength: 254, examples: [samples.guest.email] })
+const isEmail = formed((text) => normalizeEmail(text) !== undefined, 'email')
+export const Email = (description = 'The e-mail address of the account.') =>
+  CheckedText(isEmail, {
+    description,
+    format: 'email',
+    maxLength: 254,
+    examples: [samples.guest.email],
+  })
+const isId = formed((text) => parseId(text) !== undefined, 'id')
 /** A ULID, or the UUID of the same 128 bits. */
-export const Id = (annotations: Annotations = {}) => stringOf('Id', annotations)
+export const Id = (annotations: Annotations = {}) => CheckedText(isId, annotations)
+const isPersonId = formed((text) => (parseExternalId(text) ?? parseId(text)) !== undefined, 'id')
 /** A person in the service feed: an id, or `ext:` and an external id. */
 export const PersonId = (example: string = samples.guest.id) =>
-  stringOf('PersonId', {
+  CheckedText(isPersonId, {
     description: 'An id, or `ext:` and an external id.',
     examples: [example],
   })
 export const HttpUrl = (maxLength: number, annotations: Annotations = {}) =>
-  stringOf('HttpUrl', { ...annotations, format: 'uri', maxLength })
-export const MediaType = (maxLength: number) =>
-  stringOf('MediaType', { maxLength, examples: [samples.file.type] })
+  CheckedText(formed(isHttpUrl, 'http_url', maxLength), {
+    ...annotations,
+    format: 'uri',
+    maxLength,
+  })
+export const MediaType = (maxLength: number, annotations: Annotations = {}) =>
+  CheckedText(formed(isMediaType, 'media_type', maxLength), {
+    maxLength,
+    examples: [samples.file.type],
+    ...annotations,
+  })
 
 export const ClientId = Text(
   { min: 1, max: 64 },
@@ -125,8 +111,12 @@ export const ClientId = Text(
 /** ISO 8601 UTC with milliseconds. */
 export const Timestamp = Type.String({ format: 'date-time', examples: [samples.time] })
 
-/** Text in a response, with an example. */
-export const Sample = (example: string, annotations: Annotations & { format?: string } = {}) =>
+export const described = <T extends TSchema>(schema: T, description: string): T => ({
+  ...schema,
+  description,
+})
+
+export const Sample = (example: string, annotations: Annotations = {}) =>
   Type.String({ ...annotations, examples: [example] })
 
 export const Nullable = <T extends TSchema>(schema: T, annotations: Annotations = {}) =>
@@ -137,8 +127,31 @@ export const Rarely = <T extends TSchema>(schema: T) => Nullable(schema, { examp
 export const named = (title: string) =>
   Type.Unsafe<object>({ $ref: `#/components/schemas/${title}` })
 
-export const NamedPerson = ({ id, name }: { id: string; name: string }) =>
-  Type.Object({ id: Sample(id), display_name: Sample(name) })
+const person = { id: Type.String(), display_name: Type.String() }
+type SamplePerson = { id: string; name: string; avatarUrl: string }
+export const NamedPerson = ({ id, name }: Omit<SamplePerson, 'avatarUrl'>) =>
+  Type.Object(person, { title: 'Person', examples: [{ id, display_name: name }] })
+export const PersonWithAvatar = ({ id, name, avatarUrl }: SamplePerson) =>
+  Type.Object(
+    { ...person, avatar_url: Type.String({ format: 'uri' }) },
+    { title: 'PersonWithAvatar', examples: [{ id, display_name: name, avatar_url: avatarUrl }] },
+  )
+
+/** Optional fields of files and messages, for images whose size is known. */
+export const pictureFields = {
+  width: Type.Optional(
+    Type.Integer({ description: 'Pixels of an image as it is displayed.', examples: [1_600] }),
+  ),
+  height: Type.Optional(Type.Integer({ examples: [1_200] })),
+  placeholder: Type.Optional(
+    Sample('1QcSHQRnh493V4dIh4eXh1h4kJUI', { description: 'A ThumbHash of the image, in base64.' }),
+  ),
+}
+export type Picture = { width: number; height: number; placeholder?: string }
+
+/** @param stored the column `picture` */
+export const pictureView = (stored: string | null): Partial<Picture> =>
+  stored === null ? {} : (JSON.parse(stored) as Picture)
 
 export const UnreadCount = Type.Object(
   { count: Type.Integer({ examples: [3] }) },
@@ -156,17 +169,25 @@ export const Body = <T extends TProperties>(
 ) => Type.Object(properties, { title, ...open, ...options })
 
 /** The body of a PATCH. It must contain at least one field; a null field counts as absent.
- *  @param nullable fields that may be changed to null, which therefore count */
-export function Change<T extends TObject>(object: T, nullable: readonly string[] = []) {
-  const names = Object.keys(object.properties)
+ *  @param nullable fields that may be changed to null, which therefore count
+ *  @param problems rules across fields */
+export function Change<T extends TObject>(
+  object: T,
+  nullable: readonly string[] = [],
+  problems: (value: Record<string, unknown>) => FieldProblems = () => ({}),
+) {
+  const patterns = Object.keys(object['patternProperties'] ?? {}).map((text) => new RegExp(text))
   return Refined(object, (value: Record<string, unknown>) => {
     const isNamed = (name: string) =>
-      value[name] !== undefined && (value[name] !== null || nullable.includes(name))
-    return names.some(isNamed) ? {} : { body: problem('nothing_to_change') }
+      (name in object.properties || patterns.some((pattern) => pattern.test(name))) &&
+      value[name] !== undefined &&
+      (value[name] !== null || nullable.includes(name))
+    return Object.keys(value).some(isNamed)
+      ? problems(value)
+      : { body: problem('nothing_to_change') }
   })
 }
 
-/** One of a closed set of words. */
 export const OneOf = <const T extends readonly string[]>(
   values: T,
   annotations: Annotations = {},
@@ -204,10 +225,9 @@ type Refinement = {
   problems: (value: unknown) => FieldProblems
 }
 
-kind('Refined', (schema, value) => {
+TypeRegistry.Set<TSchema>('Refined', (schema, value) => {
   const refined = refinementOf(schema)
-  const isValid = refined?.check(value) && Object.keys(refined.problems(value)).length === 0
-  return isValid ? undefined : problem('invalid')
+  return refined?.check(value) === true && Object.keys(refined.problems(value)).length === 0
 })
 
 /** An object with rules across fields. `problems` returns the invalid fields; it also runs when single fields are missing
@@ -264,11 +284,12 @@ function fieldOf({ path }: ValueError): string {
   return names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~')).join('.') || 'body'
 }
 
-function problemOf({ schema, value }: ValueError): FieldProblem {
+function problemOf({ schema, value, type }: ValueError): FieldProblem {
+  if (type === ValueErrorType.ObjectAdditionalProperties) return problem('invalid')
   const choices = choicesOf(schema)
   if (value === undefined) return problem('required')
   if (choices.length > 0) return problem('one_of', choices.join(', '))
-  const found = checks.get(schema[Kind])?.(schema, value)
+  const found = schema[Kind] === 'Text' && checkText(schema, value)
   if (found) return found
   if (Number.isInteger(value) && Number(value) < schema['minimum']) {
     return problem('too_small', schema['minimum'])
@@ -299,7 +320,7 @@ function withoutNull(schema: TSchema): TSchema {
 function choicesOf(schema: TSchema): string[] {
   const options: TSchema[] | undefined = schema['anyOf']
   if (options) return options.flatMap(choicesOf)
-  return typeof schema['const'] === 'string' ? [schema['const']] : []
+  return [schema['const'] ?? schema['pattern']].filter((choice) => typeof choice === 'string')
 }
 
 /** Parses JSON of this shape; undefined for any other text. */

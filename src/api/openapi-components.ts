@@ -21,11 +21,13 @@ export type JsonContent = { 'application/json': { schema: object } }
 /** The name of an example, and the fields that differ from the example of the schema. */
 type Example = { name: string; change?: Json | undefined }
 
+type SharedError = { kinds: Set<ErrorKind>; isLimited: boolean; status: number }
+
 /** Collects the shared parts of the operations: schemas with a title, error responses, headers. */
 export function createComponents() {
   const { lift, schemas } = createSchemas()
   const exampleOf = createExamples(schemas)
-  const responses: Json = {}
+  const errorResponses: Record<string, SharedError> = {}
 
   function headers(isLimited: boolean, more: string[] = []) {
     const names = isLimited ? [...successHeaders, ...more] : ['X-Request-ID', ...more]
@@ -51,40 +53,50 @@ export function createComponents() {
     }
   }
 
-  function error(kinds: ErrorKind[], isLimited: boolean): Json {
-    const { status } = new AppError(kinds[0] ?? 'internal_error')
-    const name = `${kinds.join('_or_')}${isLimited ? '' : '_unlimited'}`
-    const retry = status === 429 || status === 503 ? ['Retry-After'] : []
-    const reasons = kinds.flatMap((kind) => new AppError(kind).reason ?? [])
-    responses[name] = {
-      description: kinds.map((kind) => texts.en.errors[kind].replace('{value}', '…')).join(' Or: '),
-      headers: { ...headers(isLimited, retry), ...(reasons.length > 0 && reasonHeader(reasons)) },
-      content: {
-        'application/json': {
-          schema: lift(ErrorBody),
-          examples: Object.fromEntries(
-            kinds.map((kind) => [kind, { value: failureExample(kind) }]),
-          ),
-        },
-      },
-    }
+  // The name has the status and the codes alone, so that a new reason renames no type of a generated client.
+  function error(status: number, kinds: ErrorKind[], isLimited: boolean) {
+    const codes = new Set(kinds.map((kind) => new AppError(kind).code))
+    const name = `${[...codes].sort().join('_or_')}_${status}${isLimited ? '' : '_unlimited'}`
+    errorResponses[name] ??= { kinds: new Set(), isLimited, status }
+    for (const kind of kinds) errorResponses[name].kinds.add(kind)
     return { $ref: `#/components/responses/${name}` }
   }
 
   function errors(kinds: ErrorKind[], isLimited: boolean): Json {
     const byStatus = Map.groupBy(kinds, (kind) => new AppError(kind).status)
-    return Object.fromEntries([...byStatus].map(([status, own]) => [status, error(own, isLimited)]))
+    return Object.fromEntries(
+      [...byStatus].map(([status, own]) => [status, error(status, own, isLimited)]),
+    )
   }
 
+  function errorResponse({ kinds: found, isLimited, status }: SharedError) {
+    const kinds = [...found].sort()
+    const retry = status === 429 || status === 503 ? ['Retry-After'] : []
+    const reasons = kinds.flatMap((kind) => new AppError(kind).reason ?? [])
+    const examples = kinds.map((kind) => [kind, { value: failureExample(kind) }])
+    return {
+      description: kinds.map((kind) => texts.en.errors[kind].replace('{value}', '…')).join(' Or: '),
+      headers: { ...headers(isLimited, retry), ...(reasons.length > 0 && reasonHeader(reasons)) },
+      content: {
+        'application/json': { schema: lift(ErrorBody), examples: Object.fromEntries(examples) },
+      },
+    }
+  }
+
+  const responses = () =>
+    Object.fromEntries(
+      Object.entries(errorResponses).map(([name, shared]) => [name, errorResponse(shared)]),
+    )
+
   return {
+    lift,
     content,
     success,
     errors,
-    all: () => ({ schemas, responses, headers: headerComponents, securitySchemes }),
+    all: () => ({ responses: responses(), schemas, headers: headerComponents, securitySchemes }),
   }
 }
 
-/** The body of an error response, in English. */
 function failureExample(kind: ErrorKind) {
   const details = exampleDetails[kind]
   return errorBody(

@@ -7,8 +7,8 @@ import type { Json } from './openapi-schemas.ts'
 export function createExamples(components: Json) {
   function exampleOf(schema: Json, name: string): unknown {
     const { $ref, examples, allOf } = schema
-    if (typeof $ref === 'string') return exampleOf(referred($ref), name)
     if (Array.isArray(examples)) return examples[0]
+    if (typeof $ref === 'string') return exampleOf(referred($ref), name)
     const branch = firstBranch(schema)
     if (branch) return exampleOf(branch, name)
     if (Array.isArray(allOf))
@@ -36,7 +36,6 @@ export function createExamples(components: Json) {
 const isShown = ([, { examples }]: [string, Json]) =>
   !Array.isArray(examples) || examples.length > 0
 
-/** Replaces fields of an example, at any depth. */
 export function changed(example: unknown, change: unknown): unknown {
   if (!isObject(example) || !isObject(change)) return change
   const fields = Object.entries(change).map(([name, value]) => [

@@ -5,6 +5,15 @@ import type { DescribedRoute } from '../http/route-table.ts'
 import type { ErrorKind } from '../lib/errors.ts'
 import { roles } from '../lib/vocabulary.ts'
 
+const tokenRefusals = [
+  'unauthorized',
+  'token_missing',
+  'token_expired',
+  'token_invalid',
+  'wrong_kind_of_token',
+  'session_ended',
+] as const
+
 /** Describes the access and the rate limit of an operation, as text and as extension fields, from the options that the
  *  pipeline enforces. */
 export function policyOf(route: DescribedRoute, limits: RateLimits, description?: string) {
@@ -52,7 +61,6 @@ type Counted = {
   per: keyof typeof keyNames
 }
 
-/** The rate limit of a route; undefined if there is none. */
 function countedBy({ limit, access }: DescribedRoute, limits: RateLimits): Counted | undefined {
   if (limit === 'none') return undefined
   const name = limit === 'default' ? limitOf(access) : limit
@@ -112,7 +120,7 @@ export function errorKindsOf(
 ) {
   const kinds = new Set<ErrorKind>(['validation_error', ...declared])
   if (hasBody) kinds.add('body_too_large')
-  if (access !== 'public') kinds.add('unauthorized')
+  if (access !== 'public') for (const kind of tokenRefusals) kinds.add(kind)
   for (const kind of refusals[access] ?? []) kinds.add(kind)
   if (confirm) kinds.add('confirm_required')
   if (path.includes(':')) kinds.add('not_found')
@@ -120,7 +128,6 @@ export function errorKindsOf(
   return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
 }
 
-/** The errors that follow from the access of a route. */
 const refusals: Partial<Record<Access, ErrorKind[]>> = {
   admin: ['role_required', 'admin_totp_required'],
   host: ['role_required', 'email_not_verified'],

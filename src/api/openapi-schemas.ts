@@ -1,9 +1,14 @@
+import { fieldWords } from './field-words.ts'
+
 export type Json = { [key: string]: unknown }
 
-export function createSchemas() {
-  const schemas: Json = {}
+const prefix = '#/components/schemas/'
 
-  /** The JSON form of a schema. A schema with a title becomes a component of that name, wherever it appears. */
+export function createSchemas() {
+  const schemas: Record<string, Json> = {}
+
+  /** The JSON form of a schema. A schema with a title becomes a component of that name, wherever it appears.
+   *  @throws Error for two different schemas with one title */
   function lift(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(lift)
     if (typeof value !== 'object' || value === null) return value
@@ -13,13 +18,46 @@ export function createSchemas() {
       // Examples are data and hold no schemas.
       Object.entries(rest).map(([key, part]) => [key, key === 'examples' ? part : lift(part)]),
     )
+    describeFields(lifted)
     const { title } = lifted
     if (typeof title !== 'string') return lifted
-    schemas[title] = lifted
-    return { $ref: `#/components/schemas/${title}` }
+    // Words of a closed set are described where they are used.
+    schemas[title] ??= lifted['enum'] === undefined ? lifted : formOf(lifted)
+    const known = schemas[title]
+    if (!Bun.deepEquals(formOf(known), formOf(lifted)))
+      throw new Error(`two schemas named ${title}`)
+    return { $ref: prefix + title, ...differences(lifted, known) }
+  }
+
+  /** Gives fields without words of their own those of their name. */
+  function describeFields({ type, properties }: Json) {
+    if (type !== 'object' || properties === undefined) return
+    const fields = properties as Record<string, Json>
+    for (const [name, field] of Object.entries(fields)) {
+      const words = fieldWords[name]
+      if (words !== undefined && !hasWords(field)) fields[name] = { ...field, description: words }
+    }
+  }
+
+  function hasWords({ $ref, anyOf, ...schema }: Json): boolean {
+    if ('const' in schema || 'description' in schema) return true
+    if (Array.isArray(anyOf)) return anyOf.some(hasWords)
+    const component = typeof $ref === 'string' ? schemas[$ref.slice(prefix.length)] : undefined
+    return component?.['description'] !== undefined
   }
 
   return { lift, schemas }
+}
+
+/** Keywords that a use of a component may have of its own, beside its reference. */
+const annotations = ['examples', 'description', 'default']
+
+const formOf = (schema: Json) =>
+  Object.fromEntries(Object.entries(schema).filter(([keyword]) => !annotations.includes(keyword)))
+
+function differences(schema: Json, known: Json) {
+  const own = annotations.filter((keyword) => !Bun.deepEquals(schema[keyword], known[keyword]))
+  return Object.fromEntries(own.map((keyword) => [keyword, schema[keyword]]))
 }
 
 /** Replaces the `patternProperties` of a map of texts by `additionalProperties`, which code generators support. */
@@ -28,12 +66,12 @@ function mapOf({ patternProperties, ...rest }: Json): Json | undefined {
   return { ...rest, additionalProperties: Object.values(patternProperties as Json)[0] }
 }
 
-/** Replaces a union of text literals by `enum`. */
 function literalsOf({ anyOf, ...rest }: Json): Json | undefined {
   if (!Array.isArray(anyOf)) return undefined
   const values = anyOf.map((option: Json) => option['const'])
-  if (!values.every((value) => typeof value === 'string')) return undefined
-  return { ...rest, type: 'string', enum: values }
+  return values.every((value) => typeof value === 'string')
+    ? { ...rest, type: 'string', enum: values }
+    : undefined
 }
 
 /** The schema of a body without unknown fields, so that compilers of generated clients find misspelt ones. The server

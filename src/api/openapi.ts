@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { RateLimits } from '../http/rate-limit.ts'
 import { type DescribedRoute, describedRoutes } from '../http/route-table.ts'
-import type { ErrorKind } from '../lib/errors.ts'
+import { AppError, type ErrorKind } from '../lib/errors.ts'
 import { createComponents, type JsonContent, type SuccessAnswer } from './openapi-components.ts'
 import { errorKindsOf, policyOf } from './openapi-policy.ts'
 import { closed, type Json } from './openapi-schemas.ts'
@@ -22,7 +22,6 @@ type Described = {
   version: string
   publicUrl: string
   limits: RateLimits
-  /** Bodies of webhook requests, by event. */
   webhooks: Record<string, TSchema>
 }
 
@@ -64,7 +63,8 @@ export async function describeApi(
 
 function describeWebhooks(bodies: Described['webhooks'], components: Components) {
   const described = Object.entries(bodies).map(([type, schema]) => {
-    const content = components.content(schema, { name: type })
+    const named = { ...schema, title: `${pascalCase(type)}Event` }
+    const content = components.content(named, { name: type })
     const post = {
       tags: ['Administration'],
       summary: `Sends the event ${type} to an endpoint.`,
@@ -121,11 +121,18 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
   const isLimited = route.limit !== 'none'
   const takesFile = route.maxFileBytes !== undefined
   const body = route.guardBody && requestBody?.content['application/json'].schema
+  const parameters = rest['parameters'] as Parameter[] | undefined // the plugin's own document
   const kinds = errorKindsOf(route, declared, takesFile || body !== undefined)
   const { operationId } = rest
   return {
     ...rest,
+    ...(parameters && {
+      parameters: components.lift(parameters.map((one) => withWords(one, route))),
+    }),
     ...policyOf(route, limits, rest.description),
+    // The examples of the shared error responses that this operation may have.
+    'x-errors': kinds,
+    'x-error-reasons': reasonsOf(kinds),
     ...(takesFile && { requestBody }),
     ...(body && {
       requestBody: {
@@ -143,6 +150,33 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
       ...components.errors(kinds, isLimited),
     },
   }
+}
+
+type Parameter = Json & { in: string; name: string }
+
+/** Describes a parameter of the path by its name, or for `id` by the segment before it. */
+function withWords(parameter: Parameter, { path, access }: DescribedRoute): Parameter {
+  const { in: place, name } = parameter
+  if (place !== 'path') return parameter
+  const segments = path.split('/')
+  const before = segments[segments.indexOf(`:${name}`) - 1] ?? ''
+  const thing = name === 'id' ? singular(before) : name.replace(/_id$/, '')
+  const words = thing.replaceAll(/[-_]/g, ' ')
+  if (!/id$/.test(name)) return { ...parameter, description: `The ${words}.` }
+  const isPerson = access === 'service' && ['user', 'host', 'follower'].includes(thing)
+  const how = isPerson ? ': an id, or `ext:` and an external id' : ''
+  return { ...parameter, description: `The id of the ${words}${how}.` }
+}
+
+const singular = (segment: string) => segment.replace(/ies$/, 'y').replace(/s$/, '')
+
+/** The values that `X-Error-Reason` may have, by status. */
+function reasonsOf(kinds: ErrorKind[]) {
+  const refusals = kinds.map((kind) => new AppError(kind)).filter(({ reason }) => reason)
+  const byStatus = Map.groupBy(refusals, ({ status }) => status)
+  return Object.fromEntries(
+    [...byStatus].map(([status, own]) => [status, [...new Set(own.map(({ reason }) => reason))]]),
+  )
 }
 
 /** For example UserCreated for user.created. */

@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { Confirmation } from '../http/confirmation.ts'
+import { ListOf, listQuery } from '../http/pagination.ts'
 import type { Access, RouteLimit } from '../http/request-context.ts'
 import type { ErrorKind } from '../lib/errors.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
@@ -8,12 +9,12 @@ const statusTexts: Record<number, string> = {
   101: 'Switching Protocols',
   200: 'OK',
   201: 'Created',
+  202: 'Accepted',
   204: 'No Content',
   206: 'Partial Content',
   304: 'Not Modified',
 }
 
-/** The tags of the API description, in their order. */
 export const tags = {
   Accounts: 'Registration, login, sessions, e-mail addresses, passwords, and your own profile.',
   Chat: 'Conversations between two people, their messages, and broadcasts of hosts to their followers.',
@@ -41,7 +42,6 @@ type More = {
   /** Query parameters, all optional. */
   query?: Record<string, TSchema>
   headers?: Record<string, TSchema>
-  /** Headers of the success response, with their descriptions. */
   successHeaders?: Record<string, string>
   /** Fields of the response example that differ from the example of its schema. */
   example?: object
@@ -54,7 +54,12 @@ type More = {
  *  empty body; the pipeline sets the status), and its own options. Responses are not validated at run time: a test
  *  compares them with the description. */
 export function operations(tag: Tag, { access, limit = 'default', scope, confirm }: Preset) {
-  return (id: string, text: string, success: Record<number, TSchema | null>, more: More = {}) => ({
+  const operation = <Body extends TSchema = never>(
+    id: string,
+    text: string,
+    success: Record<number, TSchema | null>,
+    { body, ...more }: More & { body?: Body } = {},
+  ) => ({
     access,
     limit,
     ...(scope !== undefined && { scope }),
@@ -63,6 +68,12 @@ export function operations(tag: Tag, { access, limit = 'default', scope, confirm
     // The pipeline reads the body.
     parse: 'none' as const,
     detail: { operationId: id, tags: [tag], ...detailOf(text, success, more) },
+    // Without a body the router must see no such option.
+    ...((body && { body }) as [Body] extends [never] ? object : { body: Body }),
+  })
+  return Object.assign(operation, {
+    list: (id: string, text: string, item: TSchema, { query, ...more }: More = {}) =>
+      operation(id, text, { 200: ListOf(item) }, { ...more, query: { ...listQuery(), ...query } }),
   })
 }
 
@@ -116,7 +127,7 @@ function detailOf(
   }
 }
 
-const bytes = { type: 'string', format: 'binary' } as const
+const bytes = { type: 'string', format: 'binary', description: 'The file.' } as const
 const fileBody = {
   required: true,
   content: {

@@ -1,27 +1,26 @@
 import {
   closeSync,
   existsSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { open } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
 import { backUp, datedName, mustBeWhole } from '../db/backup.ts'
 import { databaseFile, mustExist } from '../db/open.ts'
 import { type RestoreSource, restore as restoreFile, restoreFrom } from '../db/restore.ts'
-import { createDiskStorage } from '../files/disk.ts'
 import { filesDirectory } from '../files/storage.ts'
-import { parseTime } from '../lib/clock.ts'
+import { isoTime, parseTime } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import { freeBytesAt } from '../lib/free-space.ts'
-import { fingerprintOf } from '../replication/local-state.ts'
-import { type LogPosition, positionName } from '../replication/log.ts'
-import { restoreDatabase, restoreFiles } from '../replication/restore.ts'
+import { type Bucket, type OpenBucket, openBucket } from '../outside/bucket.ts'
+import { findRange, restoreDatabase } from '../replication/follower.ts'
 import { withService } from './call.ts'
 import { openConfiguredNode } from './replica.ts'
 import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
@@ -31,12 +30,17 @@ const keptByDefault = 7
 /** `hostline backup`: copies the database into one file, with or without a running server. */
 export async function backup(args: string[], terminal: Terminal): Promise<void> {
   const usage = 'backup needs a file, or a directory for dated ones'
-  const { operand, values } = readOperand(args, usage, { keep: { type: 'string' } })
+  const options = { keep: { type: 'string' }, fetch: { type: 'string' } } as const
+  const { operand, values } = readOperand(args, usage, options)
   const kept = readKept(values.keep)
   const config = readConfig(terminal.environment, terminal.isInteractive)
+  const isDirectory = existsSync(operand) && statSync(operand).isDirectory()
+  if (values.fetch !== undefined) {
+    if (!isDirectory) throw new StartError(`there is no directory ${operand}`)
+    return fetchBackup(values.fetch, operand, config, terminal)
+  }
   const { dataDir, files } = config
   mustExist(dataDir)
-  const isDirectory = existsSync(operand) && statSync(operand).isDirectory()
   if (values.keep !== undefined && !isDirectory) {
     throw wrongUsage('--keep is for a directory that exists')
   }
@@ -49,6 +53,7 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   if (isDirectory) prune(operand, kept)
   await recordBackup(target, terminal)
   terminal.out(`${target}: ${Math.ceil(statSync(target).size / 1_024)} KiB, checked`)
+  if (isDirectory && config.backupBucket) await copyToBucket(target, kept, config.backupBucket)
   if (missing > 0) terminal.err(`hostline: ${missing} uploaded files are missing in ${dataDir}`)
 }
 
@@ -96,6 +101,52 @@ async function recordBackup(file: string, terminal: Terminal) {
   }
 }
 
+/** Copies a dated backup into the bucket for backups, and removes all but the newest there. */
+async function copyToBucket(file: string, kept: number, bucket: Bucket) {
+  const store = openBucket(bucket)
+  await store.put(basename(file), Bun.file(file))
+  for (const name of (await namesIn(store)).slice(0, -kept)) await store.delete(name)
+}
+
+async function namesIn({ list }: OpenBucket): Promise<string[]> {
+  const pages = await Array.fromAsync(list('hostline-'))
+  return pages.flat().flatMap(({ key }) => (dated.test(key) ? [key] : []))
+}
+
+const fetchedBytes = 8 * 1_024 * 1_024
+
+/** `hostline backup DIR --fetch NAME`: gets a backup from the bucket; its name, or `newest`. */
+async function fetchBackup(
+  wanted: string,
+  directory: string,
+  { backupBucket }: Config,
+  { out }: Terminal,
+) {
+  if (!backupBucket) throw new StartError('--fetch needs BACKUP_S3_URL')
+  const store = openBucket(backupBucket)
+  const names = await namesIn(store)
+  const name = wanted === 'newest' ? names.at(-1) : names.find((known) => known === wanted)
+  if (name === undefined) {
+    throw new StartError(`the bucket has no such backup, but: ${names.join(', ') || 'none'}`)
+  }
+  const target = join(directory, name)
+  if (existsSync(target)) throw new StartError(`${target} is there already`)
+  const partial = `${target}.${process.pid}.partial`
+  const file = await open(partial, 'wx', 0o600)
+  try {
+    for (let start = 0; ; start += fetchedBytes) {
+      const piece = await store.get(name, { start, end: start + fetchedBytes })
+      if (piece) await file.writeFile(piece)
+      if (!piece || piece.length < fetchedBytes) break
+    }
+    renameSync(partial, target)
+  } finally {
+    await file.close()
+    rmSync(partial, { force: true })
+  }
+  out(`${target}: restore it with hostline restore ${target}`)
+}
+
 const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db(\.(?<pid>\d+)\.partial(-\w+)?)?$/
 
 /** Removes all but the newest dated backups, and partial files of killed processes. */
@@ -121,15 +172,25 @@ function isRunning(pid: number): boolean {
 /** `hostline restore`: replaces the database by a backup or by the state in the bucket. */
 export async function restore(args: string[], terminal: Terminal): Promise<void> {
   const usage = 'restore needs the file of a backup, or s3'
-  const options = { force: { type: 'boolean' }, at: { type: 'string' } } as const
+  const options = {
+    force: { type: 'boolean' },
+    at: { type: 'string' },
+    list: { type: 'boolean' },
+  } as const
   const { operand, values } = readOperand(args, usage, options)
   const restoreOptions = {
     isForced: values.force === true,
     asideName: datedName('hostline-replaced'),
   }
+  if (operand === 's3' && values.list === true) return await listMoments(terminal)
   if (operand === 's3') return restoreFromBucket(readMoment(values.at), restoreOptions, terminal)
-  if (values.at !== undefined) throw wrongUsage('--at is for restore s3')
+  if (values.at !== undefined || values.list) {
+    throw wrongUsage('--at and --list are for restore s3')
+  }
   const { dataDir } = readConfig(terminal.environment, terminal.isInteractive)
+  if (!terminal.environment['DATA_DIR'] && !existsSync(dataDir)) {
+    throw new StartError(`there is no ${dataDir}: set DATA_DIR, or give --env-file`)
+  }
   printReplaced(terminal, dataDir, operand, await restoreFile(operand, dataDir, restoreOptions))
 }
 
@@ -150,30 +211,29 @@ async function restoreFromBucket(
   restoreOptions: { isForced: boolean; asideName: string },
   terminal: Terminal,
 ) {
-  const { dataDir, files } = readConfig(terminal.environment, terminal.isInteractive)
   const node = openConfiguredNode(terminal)
-  let restored: { place: LogPosition; restored: 'newest' | 'past' } | undefined
+  let restored: Awaited<ReturnType<typeof restoreDatabase>> | undefined
   const source: RestoreSource = {
     name: 'the bucket',
-    async stage(database, directory) {
-      const { place, isNewest } = await restoreDatabase(node, database, until)
+    async stage(database) {
+      restored = await restoreDatabase(node, database, until)
       mustBeWhole(database, 'the bucket')
-      restored = { place, restored: isNewest ? 'newest' : 'past' }
-      if (files.bucket) return false
-      mkdirSync(directory, { mode: 0o700 })
-      const { missing, foreign } = await restoreFiles(node, database, createDiskStorage(directory))
-      if (missing > 0) terminal.err(`hostline: the bucket lacks ${missing} uploaded files`)
-      if (foreign > 0)
-        terminal.err(`hostline: ${foreign} files have invalid names and were skipped`)
-      return true
+      return false
     },
-    whenInPlace: (path) => node.state.set({ ...restored, stamp: fingerprintOf(path) }),
+    whenInPlace: () => node.identity.adopt(restored?.head.place),
   }
-  const kept = await restoreFrom(source, dataDir, restoreOptions)
-  printReplaced(
-    terminal,
-    dataDir,
-    `the state of the bucket at ${restored ? positionName(restored.place) : ''}`,
-    kept,
-  )
+  const kept = await restoreFrom(source, node.dataDir, restoreOptions)
+  const moment = `the state of the bucket at ${restored ? isoTime(until ?? restored.at) : ''}`
+  printReplaced(terminal, node.dataDir, moment, kept)
+}
+
+/** `hostline restore s3 --list`: prints which moments can be restored, and the snapshots. */
+async function listMoments(terminal: Terminal) {
+  const node = openConfiguredNode(terminal)
+  const range = await findRange(node, await node.findHead())
+  if (!range) throw new StartError('there is nothing to restore in the bucket')
+  terminal.out(`any moment from ${isoTime(range.from)} to ${isoTime(range.to)}`)
+  for (const { modifiedAt, name } of range.snapshots) {
+    terminal.out(`snapshot\t${isoTime(modifiedAt)}\t${name}`)
+  }
 }

@@ -1,13 +1,12 @@
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { socketFile } from '../command-socket.ts'
 import { type Config, readConfig } from '../config.ts'
 import { DirectoryInUse, mustExist } from '../db/open.ts'
+import { asOperator, operatorHeader, socketFile } from '../http/command-socket.ts'
 import { reasonHeader } from '../http/error-answer.ts'
-import { asOperator, operatorHeader } from '../http/operator.ts'
 import type { ErrorBody } from '../lib/error-body.ts'
 import { createLog } from '../lib/log.ts'
-import { Refusal, type Terminal } from './terminal.ts'
+import { printList, Refusal, readListOptions, type Terminal } from './terminal.ts'
 
 /** Sends one request to the service. `Answer` is the type of a successful response.
  *  @throws Refusal */
@@ -96,6 +95,17 @@ export async function* listAll<Item>(call: Call, path: string): AsyncGenerator<I
     const { cursor } = page.pagination
     query = cursor === null ? undefined : `limit=100&cursor=${cursor}`
   }
+}
+
+export async function showList<Item extends object>(
+  args: string[],
+  terminal: Terminal,
+  { path, names }: { path: string; names: readonly (keyof Item & string)[] },
+): Promise<void> {
+  const options = readListOptions(args)
+  await withService(terminal, async (call) =>
+    printList(terminal, names, await Array.fromAsync(listAll<Item>(call, path)), options),
+  )
 }
 
 /** A log that prints errors to the terminal during a command. */

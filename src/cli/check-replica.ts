@@ -1,115 +1,71 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import type { Bucket } from '../files/s3.ts'
+import { mustBeServable } from '../db/migrations.ts'
 import { isoTime } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { copyFile } from '../replication/local-state.ts'
-import { type Node, openNode, type Replicated } from '../replication/node.ts'
+import { findRange } from '../replication/follower.ts'
+import { type Head, type Node, openNode } from '../replication/node.ts'
+import { differenceOf } from '../replication/replication.ts'
 import type { Finding } from './check.ts'
-import {
-  ageText,
-  agoText,
-  isLeftBehind,
-  machineText,
-  type ReplicaState,
-  readReplicaState,
-} from './replica-state.ts'
 
 const snapshotDueMilliseconds = 2 * 86_400_000
 
-type Checked = {
-  findings: Finding[]
-  hasSnapshot: boolean
-}
+export const snapshotSubject = 'last snapshot'
 
-export async function checkReplica(config: Config, log: Log): Promise<Checked> {
-  const { replica, dataDir, files } = config
+export async function checkReplica({ replica, dataDir }: Config, log: Log): Promise<Finding[]> {
   const subject = 'replication'
-  if (!replica) return { findings: [{ subject, detail: 'off' }], hasSnapshot: false }
+  if (!replica) return [{ subject, detail: 'off' }]
   try {
     const node = openNode(dataDir, replica, log)
-    const bucket = await checkBucket(node, files.bucket)
-    const state = await readReplicaState(node)
-    return { findings: [bucket, ...checkState(state, replica)], hasSnapshot: hasSnapshot(state) }
-  } catch (error) {
-    return { findings: [{ subject, problem: (error as Error).message }], hasSnapshot: false }
-  }
-}
-
-function hasSnapshot({ now, lastSnapshotAt = Number.NEGATIVE_INFINITY }: ReplicaState): boolean {
-  return now - lastSnapshotAt <= snapshotDueMilliseconds
-}
-
-async function checkBucket({ store, settings }: Node, files: Bucket | undefined): Promise<Finding> {
-  const { bucket, pair } = settings
-  const subject = 'replication bucket'
-  const detail = `${new URL(bucket.endpoint).host}/${bucket.name}`
-  if (!(await store.probeConditionalWrites())) {
-    const reason = `${detail} does not support conditional writes (If-None-Match)`
-    if (pair) return { subject, problem: `${reason}: no standby can use it` }
-    return {
-      subject,
-      warning: `${reason}: it is a backup of one machine, and no standby can use it`,
+    const bucket = await checkBucket(node)
+    const head = await node.findHead()
+    if (!head) {
+      const warning = 'there is no log yet: the start of the server makes it'
+      return [bucket, { subject, warning }]
     }
+    const copy = !node.hasDatabase() && node.hasCopy() ? [checkCopy(node)] : []
+    return [bucket, checkLog(node, head), await checkSnapshot(node, head), ...copy]
+  } catch (error) {
+    return [{ subject, problem: (error as Error).message }]
   }
-  const warning =
-    files && isWithin(files, bucket)
-      ? `${detail} contains the files of FILES_S3_URL under the same prefix: set different prefixes`
-      : undefined
-  return { subject, detail, warning }
 }
 
-const isWithin = (inner: Bucket, outer: Bucket) =>
-  inner.endpoint === outer.endpoint &&
-  inner.name === outer.name &&
-  `${inner.prefix}/`.startsWith(`${outer.prefix}/`)
-
-function checkState(state: ReplicaState, settings: Replicated): Finding[] {
-  const { head, now } = state
-  const subject = 'replication'
-  if (!head) return [{ subject, warning: noLog(settings) }]
-  const detail = `${state.leader ?? 'no node'} leads, newest entry ${agoText(now - head.entry.at)}`
-  const machine = machineText(state)
-  return [
-    { subject, detail, warning: leaderWarning(state, settings) },
-    {
-      subject: 'replication of this machine',
-      detail: machine,
-      warning: isLeftBehind(state) ? machine : undefined,
-    },
-    checkSnapshot(state),
-  ]
+async function checkBucket({ bucket, settings }: Node): Promise<Finding> {
+  const subject = 'replication bucket'
+  const detail = `${new URL(settings.bucket.endpoint).host}/${settings.bucket.name}`
+  if (await bucket.hasConditionalWrites()) return { subject, detail }
+  return { subject, problem: `${detail} does not support conditional writes (If-None-Match)` }
 }
 
-const noLog = ({ pair }: Replicated) =>
-  `there is no log yet: ${pair ? 'hostline replica init, or the start of the server with the database,' : 'the next start of the server'} creates it`
+function checkLog({ settings }: Node, { entry }: Head): Finding {
+  const { node, kind, pair, lease, at } = entry
+  const did = kind === 'release' ? 'released the lead' : 'wrote the newest entry'
+  const detail = `${node} ${did} at ${isoTime(at)}`
+  const isSilent = pair && Date.now() - at > 2 * lease
+  const warning = isSilent
+    ? `${detail}, and no standby has taken over`
+    : differenceOf(settings, entry)
+  return { subject: 'replication', detail, warning }
+}
 
-function leaderWarning(
-  { head, leader, now }: ReplicaState,
-  { pair, leaseMilliseconds }: Replicated,
-) {
-  if (!head) return undefined
-  if (head.entry.pair !== pair) {
-    return `${head.entry.node} has REPLICA_PAIR=${head.entry.pair}: it must be the same on both machines`
+async function checkSnapshot(node: Node, head: Head): Promise<Finding> {
+  const subject = snapshotSubject
+  const at = (await findRange(node, head))?.snapshots.at(-1)?.modifiedAt
+  if (at === undefined) return { subject, problem: 'none: nothing can be restored' }
+  const detail = isoTime(at)
+  return {
+    subject,
+    detail,
+    warning: Date.now() - at > snapshotDueMilliseconds ? detail : undefined,
   }
-  if (!pair) return undefined
-  const silence = now - head.entry.at
-  if (leader === undefined) {
-    return `no node leads: ${head.entry.node} released the lead ${agoText(silence)}`
+}
+
+/** A standby that does not know the version of the database cannot take over. */
+function checkCopy({ copyPath }: Node): Finding {
+  const subject = 'copy of the standby'
+  try {
+    mustBeServable(copyPath)
+    return { subject, detail: 'can take over' }
+  } catch (error) {
+    return { subject, problem: (error as Error).message }
   }
-  if (silence <= leaseMilliseconds) return undefined
-  return `the last entry of ${leader} is ${ageText(silence)} old, and no standby has taken over`
 }
-
-function checkSnapshot(state: ReplicaState): Finding {
-  const subject = 'last snapshot'
-  const { now, lastSnapshotAt: at } = state
-  if (at === undefined) return { subject, warning: 'none: nothing can be restored yet' }
-  const detail = `${isoTime(at)}, ${agoText(now - at)}`
-  return { subject, detail, warning: hasSnapshot(state) ? undefined : detail }
-}
-
-/** Whether this machine holds a standby's copy instead of a database. */
-export const isStandbyMachine = ({ replica, dataDir }: Config) =>
-  replica?.pair === true && existsSync(join(dataDir, copyFile))

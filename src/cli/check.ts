@@ -1,20 +1,28 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Config, type Environment, misspeltNames, readConfig } from '../config.ts'
 import { createAuditTrail } from '../db/audit-trail.ts'
 import { integrityProblem } from '../db/backup.ts'
-import { migrations, versionOf } from '../db/migrations.ts'
-import { type Connection, mustExist, openToInspect } from '../db/open.ts'
+import { knownVersion, migrations } from '../db/migrations.ts'
+import { type Connection, mustExist, openToInspect, replicaCopyFile } from '../db/open.ts'
 import { tryBucket } from '../files/s3.ts'
 import { expiryWarning, readCertificate } from '../http/certificate.ts'
+import { createDeliveryStore } from '../jobs/delivery-store.ts'
 import { createOutbox } from '../jobs/outbox.ts'
-import { isoTime, systemClock } from '../lib/clock.ts'
+import { day, isoTime, systemClock } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import { freeBytesAt } from '../lib/free-space.ts'
+import { deliveryChannels } from '../lib/vocabulary.ts'
 import { createFactorStore } from '../modules/accounts/sign-in/factor-store.ts'
+import { createAccountStore } from '../modules/accounts/store.ts'
+import { findRefusedOrigin } from '../modules/operator/refused-origins.ts'
+import { findDropping } from '../modules/webhooks/subscriptions.ts'
+import type { Bucket } from '../outside/bucket.ts'
 import { trySmtp } from '../outside/mail/smtp.ts'
 import { tryServiceAccount } from '../outside/push/service-account.ts'
 import { terminalLog } from './call.ts'
-import { checkReplica, isStandbyMachine } from './check-replica.ts'
-import { refuseArguments, type Terminal } from './terminal.ts'
+import { checkReplica, snapshotSubject } from './check-replica.ts'
+import { readListOptions, type Terminal } from './terminal.ts'
 
 const leastFreeBytes = 256 * 1_024 * 1_024
 
@@ -28,22 +36,32 @@ export type Finding = {
 
 /** `hostline check`: tests whether each part is ready for service; exit code 1 if one is not. */
 export async function check(args: string[], terminal: Terminal): Promise<void> {
-  refuseArguments(args)
+  const { isJson } = readListOptions(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
   const replica = await checkReplica(config, terminalLog(terminal))
+  const hasSnapshot = replica.some(
+    ({ subject, problem, warning }) => subject === snapshotSubject && !problem && !warning,
+  )
   const findings = [
     checkConfiguration(config, terminal.environment),
     checkTls(config),
     await checkMail(config),
     await checkPush(config),
     await checkFiles(config),
-    ...replica.findings,
-    ...checkData(config, replica.hasSnapshot),
+    ...(config.backupBucket ? [await checkBucket('bucket for backups', config.backupBucket)] : []),
+    ...replica,
+    ...checkData(config, hasSnapshot),
   ]
-  for (const finding of findings) terminal.out(lineOf(finding))
+  if (isJson) terminal.out(JSON.stringify(findings.map(reportOf), null, 2))
+  else for (const finding of findings) terminal.out(lineOf(finding))
   const failed = findings.filter(({ problem }) => problem !== undefined)
   if (failed.length > 0)
     throw new StartError(`${failed.length} of ${findings.length} checks failed`)
+}
+
+function reportOf({ subject, problem, warning, detail = '' }: Finding) {
+  if (problem !== undefined) return { subject, state: 'failed', message: problem }
+  return { subject, state: warning === undefined ? 'ok' : 'warning', message: warning ?? detail }
 }
 
 function lineOf({ subject, problem, warning, detail }: Finding): string {
@@ -84,9 +102,10 @@ async function checkPush({ fcm }: Config): Promise<Finding> {
   return { subject: 'push to apps', detail: account.projectId, problem: reason }
 }
 
-async function checkFiles({ files: { bucket } }: Config): Promise<Finding> {
-  const subject = 'files'
-  if (!bucket) return { subject, detail: 'in the data directory' }
+const checkFiles = async ({ files: { bucket } }: Config): Promise<Finding> =>
+  bucket ? checkBucket('files', bucket) : { subject: 'files', detail: 'in the data directory' }
+
+async function checkBucket(subject: string, bucket: Bucket): Promise<Finding> {
   const detail = `${new URL(bucket.endpoint).host}/${bucket.name}`
   return { subject, detail, problem: await tryBucket(bucket) }
 }
@@ -96,12 +115,12 @@ function checkData(config: Config, hasSnapshot: boolean): Finding[] {
   try {
     mustExist(directory)
   } catch (error) {
-    if (isStandbyMachine(config)) {
+    if (config.replica && existsSync(join(directory, replicaCopyFile))) {
       return [checkDisk(config), { subject: 'database', detail: 'the copy of a standby' }]
     }
     return [{ subject: 'database', problem: (error as Error).message }]
   }
-  return [checkDisk(config), ...checkDatabase(directory, hasSnapshot)]
+  return [checkDisk(config), ...checkDatabase(directory, config, hasSnapshot)]
 }
 
 function checkDisk({ dataDir: directory, minFreeBytes }: Config): Finding {
@@ -111,26 +130,30 @@ function checkDisk({ dataDir: directory, minFreeBytes }: Config): Finding {
   return { subject: 'free disk', detail, problem }
 }
 
-function checkDatabase(directory: string, hasSnapshot: boolean): Finding[] {
+function checkDatabase(directory: string, config: Config, hasSnapshot: boolean): Finding[] {
   let connection: Connection | undefined
   try {
     connection = openToInspect(directory)
-    const version = versionOf(connection.sqlite)
-    const isNewer = version > migrations.length
+    const version = knownVersion(connection.sqlite, connection.path)
+    const isOlder = version < migrations.length
+    const detail = isOlder ? `${version}: the next start migrates it to ${migrations.length}` : ''
     return [
       {
         subject: 'database integrity',
         detail: 'whole',
         problem: integrityProblem(connection.sqlite),
       },
-      {
-        subject: 'database version',
-        detail: String(version),
-        problem: isNewer ? `${version} is newer than this executable` : undefined,
-      },
-      ...(version === migrations.length
-        ? [checkOutbox(connection), checkBackup(connection, hasSnapshot), checkAdmins(connection)]
-        : []),
+      { subject: 'database version', detail: detail || String(version) },
+      ...(isOlder
+        ? []
+        : [
+            checkOutbox(connection),
+            ...checkDeliveries(connection),
+            ...checkWebhooks(connection),
+            checkBackup(connection, hasSnapshot),
+            checkAdmins(connection),
+            checkOrigins(connection, config),
+          ]),
     ]
   } catch (error) {
     return [{ subject: 'database', problem: (error as Error).message }]
@@ -139,27 +162,51 @@ function checkDatabase(directory: string, hasSnapshot: boolean): Finding[] {
   }
 }
 
-const dayMilliseconds = 86_400_000
 const backupDays = 2
 
 function checkBackup({ orm }: Connection, hasSnapshot: boolean): Finding {
   const subject = 'last backup'
   const at = createAuditTrail(orm, () => '', systemClock).findLatest('backup_made')?.at
-  const days = at === undefined ? Infinity : Math.floor((Date.now() - at) / dayMilliseconds)
+  const days = at === undefined ? Infinity : Math.floor((Date.now() - at) / day)
   const age = at === undefined ? 'none' : `${isoTime(at)}, ${days} days ago`
   if (days < backupDays) return { subject, detail: age }
   if (hasSnapshot) return { subject, detail: `${age}, but the bucket has a snapshot` }
   return { subject, warning: at === undefined ? 'none: run hostline backup every day' : age }
 }
 
+function checkOrigins({ orm }: Connection, config: Config): Finding {
+  const audit = createAuditTrail(orm, () => '', systemClock)
+  const origin = findRefusedOrigin(audit, config, Date.now())
+  const warning =
+    origin && `a page of ${origin} was refused: name it in CORS_ORIGINS if it is yours`
+  return { subject: 'origins', detail: 'none was refused within a day', warning }
+}
+
 function checkAdmins({ orm }: Connection): Finding {
+  const subject = 'admins'
+  const warning = 'none: open the link that the next start prints, or run hostline user create'
+  if (!createAccountStore(orm).hasAdmin()) return { subject, warning }
   const count = createFactorStore(orm).countAdminsWithout()
-  const warning = `${count} without a second factor`
-  return {
-    subject: 'admins',
-    detail: 'all with a second factor',
-    warning: count > 0 ? warning : undefined,
-  }
+  const lacking = count > 0 ? `${count} without a second factor` : undefined
+  return { subject, detail: 'all with a second factor', warning: lacking }
+}
+
+function checkDeliveries({ orm }: Connection): Finding[] {
+  const log = createDeliveryStore(orm, systemClock)
+  return deliveryChannels.flatMap((channel) => {
+    const answer = log.findFailure(channel)
+    const warning = `fails, the last time with: ${answer}`
+    return answer === undefined ? [] : [{ subject: `delivery by ${channel}`, warning }]
+  })
+}
+
+function checkWebhooks({ orm }: Connection): Finding[] {
+  const host = findDropping(
+    createAuditTrail(orm, () => '', systemClock),
+    Date.now(),
+  )
+  const warning = `too many events wait for ${host}, so the oldest are dropped`
+  return host === undefined ? [] : [{ subject: 'webhooks', warning }]
 }
 
 function checkOutbox({ orm }: Connection): Finding {

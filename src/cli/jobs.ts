@@ -7,16 +7,16 @@ import {
   readOneOrAll,
   readOptions,
   type Terminal,
-  wrongUsage,
+  withActions,
 } from './terminal.ts'
 
 type Job = Static<typeof JobItem>
 
-export async function jobs([action, ...args]: string[], terminal: Terminal): Promise<void> {
-  if (action === 'list') return list(args, terminal)
-  if (action === 'retry' || action === 'discard') return change(action, args, terminal)
-  throw wrongUsage('jobs list, retry or discard')
-}
+export const jobs = withActions('jobs', {
+  list,
+  retry: (args, terminal) => change('retry', args, terminal),
+  discard: (args, terminal) => change('discard', args, terminal),
+})
 
 const deadJobs = (call: Call) => Array.fromAsync(listAll<Job>(call, '/v1/admin/jobs?state=dead'))
 
@@ -27,8 +27,12 @@ function list(args: string[], terminal: Terminal) {
     const rows = dead
       ? await deadJobs(call)
       : await Array.fromAsync(listAll<Job>(call, '/v1/admin/jobs'))
-    const names = ['id', 'kind', 'state', 'attempts', 'run_at', 'last_error'] as const
-    printList(terminal, names, rows, { isJson })
+    const names = ['id', 'kind', 'state', 'attempts', 'run_at', 'last_error', 'subject'] as const
+    const shown = rows.map((job) => ({
+      ...job,
+      subject: job.subject && `${job.subject.type} ${job.subject.id}`,
+    }))
+    printList(terminal, names, shown, { isJson })
   })
 }
 

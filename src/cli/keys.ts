@@ -2,13 +2,9 @@ import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
 import type { Rotation, SigningKey } from '../modules/accounts/model.ts'
 import { withService } from './call.ts'
-import { printList, readListOptions, readOptions, type Terminal, wrongUsage } from './terminal.ts'
+import { printList, readListOptions, readOptions, type Terminal, withActions } from './terminal.ts'
 
-export async function keys([action, ...args]: string[], terminal: Terminal): Promise<void> {
-  if (action === 'list') return list(args, terminal)
-  if (action === 'rotate') return rotate(args, terminal)
-  throw wrongUsage('keys list or rotate')
-}
+export const keys = withActions('keys', { list, rotate })
 
 function list(args: string[], terminal: Terminal) {
   const options = readListOptions(args)

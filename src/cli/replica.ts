@@ -1,24 +1,36 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../config.ts'
+import { mustBeWhole } from '../db/backup.ts'
+import { isInUse, prepareDirectory, takeDirectory } from '../db/open.ts'
 import { isoTime, timeOrNull } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
-import { positionName } from '../replication/log.ts'
+import { freeBytesAt } from '../lib/free-space.ts'
+import { countRows, findRange, restoreDatabase } from '../replication/follower.ts'
+import type { Agreed } from '../replication/log.ts'
 import { type Head, type Node, openNode } from '../replication/node.ts'
-import { handOverFile } from '../replication/replication.ts'
-import { terminalLog } from './call.ts'
-import { agoText, machineText, type ReplicaState, readReplicaState } from './replica-state.ts'
-import { readListOptions, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
+import { agreedOf, agreedText } from '../replication/replication.ts'
+import { findUsable, listSnapshots } from '../replication/snapshots.ts'
+import { terminalLog, withService } from './call.ts'
+import {
+  readListOptions,
+  readOptions,
+  refuseArguments,
+  type Terminal,
+  wrongUsage,
+} from './terminal.ts'
 
-const requestTimeoutMilliseconds = 5_000
 const pollMilliseconds = 250
 const stopMilliseconds = 30_000
+const verifyPrefix = 'replica-verify-'
 
-export async function replica([action, ...args]: string[], terminal: Terminal): Promise<void> {
-  if (action === 'status') return status(args, terminal)
-  refuseArguments(args)
-  if (action === 'init') return init(openConfiguredNode(terminal), terminal)
-  throw wrongUsage('replica status or init')
+type Action = (args: string[], terminal: Terminal) => Promise<void>
+const actions: Record<string, Action> = { status, init, snapshot, verify }
+
+export async function replica([name = '', ...args]: string[], terminal: Terminal): Promise<void> {
+  const action = Object.hasOwn(actions, name) ? actions[name] : undefined
+  if (!action) throw wrongUsage('replica status, init, snapshot or verify')
+  await action(args, terminal)
 }
 
 /** @throws StartError when replication is not configured */
@@ -31,62 +43,146 @@ export function openConfiguredNode(terminal: Terminal): Node {
 async function status(args: string[], terminal: Terminal) {
   const { isJson } = readListOptions(args)
   const node = openConfiguredNode(terminal)
-  const state = await readReplicaState(node)
-  if (isJson) return terminal.out(JSON.stringify(statusView(node, state), null, 2))
-  for (const [name, value] of statusLines(node, state)) terminal.out(`${name}\t${value}`)
-}
-
-function statusView({ state: { node } }: Node, state: ReplicaState) {
-  const { head, machine } = state
-  const { isRunning, holds, place, behind } = machine
-  return {
-    node: holds === 'nothing' ? null : node,
-    running: isRunning,
-    leads: machine.isLeader,
-    holds,
-    place: place ? positionName(place) : null,
-    entries_behind: behind ?? null,
-    leader: state.leader ?? null,
-    newest_entry: head ? positionName(head.place) : null,
-    newest_entry_at: timeOrNull(head?.entry.at),
-    standby_allowed: head?.entry.pair ?? null,
-    restorable_from: timeOrNull(state.restorableFrom),
-    restorable_to: timeOrNull(state.restorableFrom && head?.entry.at),
-    snapshots: state.snapshots,
-    last_snapshot_at: timeOrNull(state.lastSnapshotAt),
-  }
-}
-
-function statusLines({ state: { node } }: Node, state: ReplicaState) {
-  const { head, leader = 'nobody', restorableFrom, lastSnapshotAt } = state
-  const withAge = (time: number) => `${isoTime(time)}, ${agoText(state.now - time)}`
-  // A machine without data has no permanent name yet.
-  const name = state.machine.holds === 'nothing' ? '' : `${node}: `
-  const machine = ['this machine', name + machineText(state)]
-  if (!head) return [machine, ['log', 'none: the bucket is empty']]
-  const hasSnapshot = restorableFrom !== undefined && lastSnapshotAt !== undefined
-  return [
-    machine,
-    ['leader', leader],
-    ['newest entry', `${positionName(head.place)} of ${withAge(head.entry.at)}`],
-    ['standby', head.entry.pair ? 'may take over' : 'may not take over (REPLICA_PAIR)'],
-    ...(hasSnapshot
-      ? [
-          ['restorable', `from ${isoTime(restorableFrom)} to ${isoTime(head.entry.at)}`],
-          ['last snapshot', `${withAge(lastSnapshotAt)}, of ${state.snapshots}`],
-        ]
-      : [['restorable', 'not yet: there is no snapshot']]),
-  ]
-}
-
-async function init(node: Node, { out }: Terminal) {
-  if (!node.hasDatabase()) {
-    throw new StartError(`there is no database in ${node.dataDir}: start the server once`)
-  }
   const head = await node.findHead()
-  if (head) throw new StartError(`there is already a log, led by ${head.entry.node}`)
-  if (!(await node.claim(undefined))) throw new StartError('another node has just begun the log')
-  out(`the log begins with the database in ${node.dataDir} when its server starts`)
+  const range = await findRange(node, head)
+  const entry = head?.entry
+  const state = {
+    node: node.identity.node,
+    running: isInUse(node.dataDir),
+    holds: node.hasDatabase() ? 'database' : node.hasCopy() ? 'copy' : 'nothing',
+    leads: head !== undefined && isLeader(node, head),
+    leader: entry && entry.kind !== 'release' ? entry.node : null,
+    pair: entry?.pair ?? null,
+    lease_seconds: entry ? entry.lease / 1_000 : null,
+    newest_entry_at: timeOrNull(entry?.at),
+    restorable_from: timeOrNull(range?.from),
+    restorable_to: timeOrNull(range?.to),
+    snapshots: range?.snapshots.length ?? 0,
+    last_snapshot_at: timeOrNull(range?.snapshots.at(-1)?.modifiedAt),
+    last_drill_at: timeOrNull(node.identity.get().drilledAt),
+  }
+  if (isJson) return terminal.out(JSON.stringify(state, null, 2))
+  for (const [name, value] of Object.entries(state)) terminal.out(`${name}\t${value ?? '–'}`)
+}
+
+/** Whether this directory wrote the last entry. */
+const isLeader = ({ identity }: Node, { place, entry }: Head) =>
+  entry.kind !== 'release' && identity.hasWritten(place, entry)
+
+/** Makes a log, changes what all nodes go by, or with `--force` replaces the log by the database here. */
+async function init(args: string[], terminal: Terminal) {
+  const values = readOptions(args, {
+    pair: { type: 'string' },
+    lease: { type: 'string' },
+    force: { type: 'boolean' },
+  })
+  const node = openConfiguredNode(terminal)
+  const head = await node.findHead()
+  const agreed = readAgreed(values, head?.entry ?? agreedOf(node.settings))
+  if (head && values.force !== true && isInUse(node.dataDir)) {
+    await withService(terminal, (call) => call('POST', '/v1/operator/replica/agreed', agreed))
+    return terminal.out(agreedText(agreed))
+  }
+  prepareDirectory(node.dataDir)
+  const unlock = takeDirectory(node.dataDir)
+  try {
+    await claim(node, head, { agreed, isForced: values.force === true })
+  } finally {
+    unlock()
+  }
+  terminal.out(
+    `${agreedText(agreed)}; the server leads with the database in ${node.dataDir} when it starts`,
+  )
+}
+
+type Claim = { agreed: Agreed; isForced: boolean }
+
+async function claim(node: Node, head: Head | undefined, { agreed, isForced }: Claim) {
+  if (!node.hasDatabase() && (head || node.hasCopy())) {
+    throw new StartError(`there is no database in ${node.dataDir}`)
+  }
+  if (head && !isForced && !isLeader(node, head)) {
+    throw new StartError(
+      `there is a log, led by ${head.entry.node}: --force replaces it by the database here`,
+    )
+  }
+  if (isForced) node.identity.adopt(undefined)
+  if (await node.claim(head, agreed)) return
+  throw new StartError('another node has just written to the log: stop it first')
+}
+
+type Given = { pair?: string | undefined; lease?: string | undefined }
+
+function readAgreed({ pair, lease }: Given, known: Agreed): Agreed {
+  if (pair !== undefined && pair !== 'true' && pair !== 'false') {
+    throw wrongUsage('--pair takes true or false')
+  }
+  if (lease !== undefined && !/^([1-9]|[1-9]\d|[12]\d\d|300)$/.test(lease)) {
+    throw wrongUsage('--lease takes a number of seconds from 1 to 300')
+  }
+  return {
+    pair: pair === undefined ? known.pair : pair === 'true',
+    lease: lease === undefined ? known.lease : Number(lease) * 1_000,
+  }
+}
+
+/** Takes a snapshot now, and removes old ones. */
+async function snapshot(args: string[], terminal: Terminal) {
+  refuseArguments(args)
+  mustRun(openConfiguredNode(terminal))
+  await withService(terminal, async (call) => {
+    const { name, at } = await call<{ name: string; at: number }>(
+      'POST',
+      '/v1/operator/replica/snapshot',
+    )
+    terminal.out(`${name}: the database of ${isoTime(at)}`)
+  })
+}
+
+function mustRun({ dataDir }: Node) {
+  if (!isInUse(dataDir)) throw new StartError(`no server is running on ${dataDir}`)
+}
+
+/** Restores the newest state into a temporary directory, and proves that it is whole. */
+async function verify(args: string[], terminal: Terminal) {
+  const { isJson } = readListOptions(args)
+  const node = openConfiguredNode(terminal)
+  prepareDirectory(node.dataDir)
+  for (const name of readdirSync(node.dataDir)) {
+    // A killed command left it.
+    if (name.startsWith(verifyPrefix)) rmSync(join(node.dataDir, name), { recursive: true })
+  }
+  terminal.yieldToOthers()
+  await mustHaveRoom(node, terminal)
+  const directory = mkdtempSync(join(node.dataDir, verifyPrefix))
+  try {
+    const path = join(directory, 'hostline.db')
+    const { at, entries } = await restoreDatabase(node, path)
+    mustBeWhole(path, 'the bucket')
+    const proof = { restorable_to: isoTime(at), entries, rows: countRows(path) }
+    if (isJson) return terminal.out(JSON.stringify(proof, null, 2))
+    const rows = Object.entries(proof.rows).map(([table, count]) => `${count} ${table}`)
+    terminal.out(
+      `whole until ${proof.restorable_to}, with ${entries} entries after the snapshot: ${rows.join(', ')}`,
+    )
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    throw new StartError(`the bucket cannot be restored: ${(cause as Error).message}`, { cause })
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+/** The server needs the rest of the disk. */
+async function mustHaveRoom(node: Node, terminal: Terminal) {
+  const { minFreeBytes } = readConfig(terminal.environment, terminal.isInteractive)
+  const newest = await findUsable(node, await listSnapshots(node.bucket))
+  const { pages, pageSize } = newest?.manifest ?? { pages: 0, pageSize: 0 }
+  const missing = pages * pageSize + minFreeBytes - freeBytesAt(node.dataDir)
+  if (missing <= 0) return
+  throw new StartError(
+    `a restore into ${node.dataDir} needs ${Math.ceil(missing / 1_000_000)} MB more on the disk`,
+  )
 }
 
 /** `hostline hand-over`: ends the leadership of this machine and waits for the next leader. */
@@ -94,29 +190,18 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
   refuseArguments(args)
   const node = openConfiguredNode(terminal)
   const head = await node.findHead()
-  if (head?.entry.node !== node.state.node) throw new StartError('this node does not lead')
-  if (!head.entry.pair) throw new StartError('no standby may take over: REPLICA_PAIR is false')
-  const request = join(node.dataDir, handOverFile)
-  rmSync(request, { force: true })
-  writeFileSync(request, '', { flag: 'wx' })
-  if (!(await until(requestTimeoutMilliseconds, async () => !existsSync(request)))) {
-    rmSync(request, { force: true })
-    throw new StartError(`no server on ${node.dataDir} has received the request`)
+  if (!head || !isLeader(node, head)) throw new StartError('this node does not lead')
+  if (!head.entry.pair) {
+    throw new StartError('no standby may take over: hostline replica init --pair true allows it')
   }
-  const isReleased = ({ entry }: Head) => entry.kind === 'release'
-  const next = await until(stopMilliseconds + node.settings.leaseMilliseconds, async () => {
-    const found = await node.findHead()
-    return found && (isReleased(found) || found.entry.node === node.state.node) ? undefined : found
-  })
-  if (!next) throw new StartError('no standby has taken over: see hostline replica status')
-  terminal.out(`${next.entry.node} leads since ${positionName(next.place)}`)
-}
-
-async function until<T>(milliseconds: number, poll: () => Promise<T>): Promise<T | undefined> {
-  for (const end = performance.now() + milliseconds; performance.now() < end; ) {
-    const found = await poll()
-    if (found) return found
+  mustRun(node)
+  await withService(terminal, (call) => call('POST', '/v1/operator/replica/hand-over'))
+  for (const end = Date.now() + stopMilliseconds + head.entry.lease; Date.now() < end; ) {
+    const { entry } = (await node.findHead()) ?? head
+    if (entry.node !== node.identity.node) {
+      return terminal.out(`${entry.node} leads since ${isoTime(entry.at)}`)
+    }
     await Bun.sleep(pollMilliseconds)
   }
-  return undefined
+  throw new StartError('no standby has taken over: see hostline replica status')
 }

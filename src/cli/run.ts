@@ -1,24 +1,31 @@
 import { Database } from 'bun:sqlite'
-import { version } from '../../package.json' with { type: 'json' }
 import { AppError, StartError } from '../lib/errors.ts'
-import { refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
+import { build } from '../version.ts'
+import { type Command, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 
 /** The text of `help COMMAND`, in the order of `help`. */
 const usages: Record<string, string> = {
   serve: `  serve                                     serve until SIGTERM (the default)`,
   standby: `  standby                                   follow the leader, and take over when it is gone
-                                            (REPLICA_S3_URL; REPLICA_PAIR=true on both)`,
+                                            (REPLICA_S3_URL)`,
   'hand-over': `  hand-over                                 on the leader: let the standby take over now and stop
                                             this server`,
   replica: `  replica status [--json]                   show the leader, the state of the bucket and of this
                                             machine, and what can be restored
-  replica init                              begin the log in an empty bucket with the database here`,
+  replica init [--pair true|false]          begin the log in an empty bucket, or change whether a standby
+               [--lease SECONDS] [--force]  may take over and after which silence (--force: replace the
+                                            log by the database here)
+  replica snapshot                          take a snapshot now
+  replica verify [--json]                   restore into a temporary directory, and check the result`,
   user: `  user create --email E --role R            create an account with a verified address
               [--password-stdin]            (without it, generates a password and shows it once)
   user role E R                             guest, user, verified_user, host or admin
+  user show E [--json]                      show the account and the last mails and pushes to it
+  user sessions E [--json]                  list its logins; user logout E ends them all
   user verify E                             mark the e-mail address as verified
   user disable E                            disable the account; user enable E enables it again
   user delete E                             delete it; messages stay, shown as from a deleted user
+  user purge E                              delete it with its messages, tickets, files and reports
   user reset E                              mail a link for a new password
   user totp-off E                           remove a second factor that was lost
   user list [--json]                        list id, e-mail, role and state of every account`,
@@ -27,44 +34,55 @@ const usages: Record<string, string> = {
                                             (--now, after a leak: withdraw the old keys at once)`,
   'service-key': `  service-key create --name N --scope S     create a key for another part of the platform, shown
               [--expires 90d]               once; scopes: notifications, follows, calls, users,
-                                            sessions, all
+                                            messages, sessions, messages_as; all: but the last two
   service-key list [--json]                 list every key with its expiry and last use
   service-key revoke ID                     revoke a key`,
+  ban: `  ban add KIND VALUE [--reason R]           refuse registration and login; the kinds are mail_domain,
+          [--until TIME]                    address and network
+  ban list [--json]                         list the bans; ban remove KIND VALUE removes one`,
+  audit: `  audit [--user E] [--action A]             list entries of the audit log
+        [--since TIME] [--json]`,
   webhook: `  webhook create --url U --events a,b       send events to an endpoint; shows its secret once
                  [--description …]
   webhook list [--json]                     list every webhook, and since when it fails or is off
   webhook test ID                           send it a signed request now
   webhook delete ID                         delete it`,
+  settings: `  settings list [--json]                    list the settings of the platform
+  settings set KEY VALUE                    change one; '' is its default`,
+  retention: `  retention --dry-run                       show how many messages and tickets the next run of
+                                            retention deletes`,
   jobs: `  jobs list [--dead] [--json]               list waiting and dead jobs, such as mails and pushes
   jobs retry ID                             retry a job now (--all: all dead jobs)
   jobs discard ID                           discard a job (--all: all dead jobs)`,
   backup: `  backup FILE                               copy the database, also while the server runs
-  backup DIR [--keep 7]                     the same with a dated name; keeps the newest`,
+  backup DIR [--keep 7]                     the same with a dated name; keeps the newest, also in the
+                                            bucket of BACKUP_S3_URL
+  backup DIR --fetch NAME                   get a backup from that bucket (or the newest)`,
   restore: `  restore FILE [--force]                    replace the database by a backup
   restore s3 [--at TIME] [--force]          the same from the bucket of REPLICA_S3_URL: the newest
                                             state, or that of a time (2026-11-22T10:00:00Z)
+  restore s3 --list                         show which times can be restored
                                             (--force: replace a database, and keep it aside)`,
-  check: `  check                                     check configuration, database, disk, mail, push and
+  check: `  check [--json]                            check configuration, database, disk, mail, push and
                                             replication`,
   health: `  health                                    check the health of the server on this machine, for
                                             containers (exit code 1: unhealthy)`,
   openapi: `  openapi                                   print the API description`,
-  version: `  version                                   print the version`,
+  version: `  version                                   print the version and the commit of the build`,
   help: `  help [COMMAND]                            print this help, or the part about one command`,
 }
 
 const help = (
   parts: string,
-) => `hostline ${version}: messaging, accounts, support and notifications in one executable
+) => `hostline ${build}: messaging, accounts, support and notifications in one executable
 
 usage: hostline [command]
 
 ${parts}
 
-Everything is configured by environment variables; see the README.
+Everything is configured by environment variables; see the README. --env-file FILE reads them from the file of a systemd unit.
 Exit codes: 0 done, 1 failed, 2 wrong usage.`
 
-/** @throws StartError (wrong usage) */
 function showHelp([name, ...rest]: string[], { out }: Terminal): void {
   refuseArguments(rest)
   if (name !== undefined && !Object.hasOwn(usages, name)) {
@@ -72,8 +90,6 @@ function showHelp([name, ...rest]: string[], { out }: Terminal): void {
   }
   out(help(usages[name ?? ''] ?? Object.values(usages).join('\n')))
 }
-
-type Command = (args: string[], terminal: Terminal) => void | Promise<void>
 
 // Each command imports its code on demand, so that `hostline version` does not load the server.
 const commands: Record<string, () => Promise<Command>> = {
@@ -84,7 +100,11 @@ const commands: Record<string, () => Promise<Command>> = {
   user: async () => (await import('./user.ts')).user,
   keys: async () => (await import('./keys.ts')).keys,
   'service-key': async () => (await import('./service-key.ts')).serviceKey,
+  ban: async () => (await import('./ban.ts')).ban,
+  audit: async () => (await import('./audit.ts')).audit,
   webhook: async () => (await import('./webhook.ts')).webhook,
+  settings: async () => (await import('./settings.ts')).settings,
+  retention: async () => (await import('./retention.ts')).retention,
   jobs: async () => (await import('./jobs.ts')).jobs,
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./backup.ts')).restore,
@@ -94,12 +114,12 @@ const commands: Record<string, () => Promise<Command>> = {
   version:
     async () =>
     (_args, { out }) =>
-      out(version),
+      out(build),
   help: async () => showHelp,
 }
 
 const withoutDatabase = ['help', 'version', 'health']
-const leastSqliteVersion = '3.51.3'
+const leastSqliteVersion = '3.53.0'
 
 const aliases = new Map([
   ['--help', 'help'],
@@ -109,19 +129,32 @@ const aliases = new Map([
 
 /** Runs one command.
  *  @returns the exit code: 0, 1 (failed, one line on stderr) or 2 (wrong usage) */
-export async function run(argv: string[], terminal: Terminal): Promise<number> {
-  const [first = 'serve', ...args] = argv
-  const name = aliases.get(first) ?? first
+export async function run(given: string[], shell: Terminal): Promise<number> {
+  let terminal = shell
   try {
+    const { argv, path } = takeEnvironmentFile(given)
+    if (path !== undefined) {
+      terminal = (await import('./env-file.ts')).withEnvironmentFile(shell, path)
+    }
+    const [first = 'serve', ...args] = argv
+    const name = aliases.get(first) ?? first
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined
     if (!load) throw wrongUsage(`there is no command "${first}"`)
     if (args.some((arg) => aliases.get(arg) === 'help')) showHelp([name], terminal)
     else await start(name, await load(), { args, terminal })
     return 0
   } catch (error) {
-    terminal.err(explain(error))
+    terminal.err(await explain(error))
     return error instanceof StartError ? error.exitCode : 1
   }
+}
+
+function takeEnvironmentFile(argv: string[]) {
+  const at = argv.indexOf('--env-file')
+  if (at < 0) return { argv, path: undefined }
+  const path = argv[at + 1]
+  if (path === undefined) throw wrongUsage('--env-file needs a file')
+  return { argv: argv.toSpliced(at, 2), path }
 }
 
 type Call = { args: string[]; terminal: Terminal }
@@ -131,11 +164,12 @@ async function start(name: string, command: Command, { args, terminal }: Call) {
   await command(args, terminal)
 }
 
-/** @throws StartError for an SQLite that may lose commits: https://www.sqlite.org/wal.html#walresetbug */
+/** @throws StartError for an SQLite that cannot change constraints in place, as migrations do (3.53), or that may lose commits
+ *  (before 3.51.3: https://www.sqlite.org/wal.html#walresetbug) */
 function mustBeRecent(sqliteVersion: string): void {
   if (Bun.semver.order(sqliteVersion, leastSqliteVersion) >= 0) return
   throw new StartError(
-    `SQLite ${sqliteVersion} may lose commits: ${leastSqliteVersion} or newer is required (docs/operations.md, Install)`,
+    `SQLite ${sqliteVersion} is too old: ${leastSqliteVersion} or newer is required (docs/operations.md, Install)`,
   )
 }
 
@@ -146,9 +180,16 @@ function findSqliteVersion(): string {
   return row?.version ?? '0'
 }
 
-function explain(error: unknown) {
+async function explain(error: unknown) {
   if (error instanceof StartError || error instanceof AppError) {
     return error.message.replace(/^/gm, 'hostline: ')
+  }
+  if (
+    error instanceof Error &&
+    /^(SQLITE_|ENOSPC$)/.test(String((error as { code?: string }).code))
+  ) {
+    const { explainFailure } = await import('../db/open.ts')
+    return `hostline: the database cannot be used: ${explainFailure(error)}`
   }
   return `hostline: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
 }

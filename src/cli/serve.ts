@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { type Config, misspeltNames, readConfig } from '../config.ts'
 import { StartError } from '../lib/errors.ts'
 import { createLog, type Log } from '../lib/log.ts'
-import { openService, serve, version } from '../serve.ts'
+import { openService, serve } from '../serve.ts'
+import { openNotify, reportReady } from '../systemd.ts'
+import { build } from '../version.ts'
 import { terminalLog } from './call.ts'
 import { refuseArguments, type Terminal } from './terminal.ts'
 
@@ -19,9 +21,7 @@ export async function serveUntilSignal(args: string[], terminal: Terminal): Prom
 export async function standby(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
-  if (!config.replica?.pair) {
-    throw new StartError('a standby needs REPLICA_S3_URL, and REPLICA_PAIR=true on both machines')
-  }
+  if (!config.replica) throw new StartError('a standby needs REPLICA_S3_URL')
   await run(config, terminal, { isStandby: true })
 }
 
@@ -42,11 +42,18 @@ async function run(config: Config, terminal: Terminal, { isStandby }: { isStandb
   }
   // Registered before the log reports that the server listens. A standby has nothing to finish.
   const stopped = stopSignal(log)
-  const running = await Promise.race([serve(config, log, {}, isStandby), stopped])
+  const { NOTIFY_SOCKET, WATCHDOG_USEC } = terminal.environment
+  const notify = openNotify(NOTIFY_SOCKET)
+  const substitutes = {
+    onStandby: () => reportReady(notify, WATCHDOG_USEC),
+    verifyReplica: () => verifyReplica(config, terminal),
+  }
+  const running = await Promise.race([serve(config, log, substitutes, isStandby), stopped])
   if (!running) process.exit(0)
   reload = running.reloadCertificate
+  reportReady(notify, WATCHDOG_USEC)
   const { port, setUpLink } = running
-  log.info(`hostline ${version} listens on ${config.host}:${port}`, { data_dir: config.dataDir })
+  log.info(`hostline ${build} listens on ${config.host}:${port}`, { data_dir: config.dataDir })
   if (config.smtpUrl === undefined) {
     log.warn('no SMTP_URL: mails are written to this log instead of being sent')
   }
@@ -56,6 +63,19 @@ async function run(config: Config, terminal: Terminal, { isStandby }: { isStandb
   await Promise.race([stopped, running.handOver.then(() => log.info('handing over'))])
   await running.stop()
   log.info('stopped')
+}
+
+/** Restores the bucket for a try, in a process of its own that does not hold up this one. */
+async function verifyReplica({ dataDir }: Config, { environment }: Terminal): Promise<void> {
+  // In the executable the main module is embedded.
+  const script = /^(\/\$bunfs|B:)/.test(Bun.main) ? [] : [Bun.main]
+  const child = Bun.spawn([process.execPath, ...script, 'replica', 'verify'], {
+    env: { ...environment, DATA_DIR: dataDir },
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const reason = await child.stderr.text()
+  if ((await child.exited) !== 0) throw new Error(reason.trim())
 }
 
 function stopSignal(log: Log): Promise<void> {

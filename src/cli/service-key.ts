@@ -2,24 +2,18 @@ import type { Static } from '@sinclair/typebox'
 import { day, isoTime, parseTime } from '../lib/clock.ts'
 import { grantableScopes } from '../lib/vocabulary.ts'
 import type { CreatedServiceKey, ServiceKey } from '../modules/platform/model.ts'
-import { listAll, withService } from './call.ts'
+import { showList, withService } from './call.ts'
 import {
   explained,
-  printList,
-  readListOptions,
+  readOperand,
   readOptions,
   readWord,
-  refuseArguments,
   type Terminal,
+  withActions,
   wrongUsage,
 } from './terminal.ts'
 
-export async function serviceKey([action, ...args]: string[], terminal: Terminal): Promise<void> {
-  if (action === 'create') return create(args, terminal)
-  if (action === 'list') return list(args, terminal)
-  if (action === 'revoke') return revoke(args, terminal)
-  throw wrongUsage('service-key create, list or revoke')
-}
+export const serviceKey = withActions('service-key', { create, list, revoke })
 
 function create(args: string[], terminal: Terminal) {
   const { name, scope, expires } = readOptions(args, {
@@ -51,28 +45,23 @@ function readExpiry(text: string): string {
 }
 
 function list(args: string[], terminal: Terminal) {
-  const options = readListOptions(args)
-  return withService(terminal, async (call) => {
-    const found = await Array.fromAsync(
-      listAll<Static<typeof ServiceKey>>(call, '/v1/admin/service-keys'),
-    )
-    const rows = found.map(({ scopes, ...row }) => ({ ...row, scopes: scopes.join(',') }))
-    const names = [
-      'id',
-      'name',
-      'scopes',
-      'created_at',
-      'expires_at',
-      'last_used_at',
-      'revoked_at',
-    ] as const
-    printList(terminal, names, rows, options)
+  const names = [
+    'id',
+    'name',
+    'scopes',
+    'created_at',
+    'expires_at',
+    'last_used_at',
+    'revoked_at',
+  ] as const
+  return showList<Static<typeof ServiceKey>>(args, terminal, {
+    path: '/v1/admin/service-keys',
+    names,
   })
 }
 
-function revoke([id, ...rest]: string[], terminal: Terminal) {
-  if (id === undefined) throw wrongUsage('service-key revoke needs the id of a key')
-  refuseArguments(rest)
+function revoke(args: string[], terminal: Terminal) {
+  const { operand: id } = readOperand(args, 'service-key revoke needs the id of a key', {})
   return withService(terminal, async (call) => {
     await call('DELETE', `/v1/admin/service-keys/${id}`).catch(
       explained({ not_found: `there is no service key ${id}` }),

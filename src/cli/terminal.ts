@@ -15,6 +15,19 @@ export type Terminal = {
   sqliteVersion?: string | undefined
 }
 
+export type Command = (args: string[], terminal: Terminal) => void | Promise<void>
+
+const listed = new Intl.ListFormat('en-GB', { type: 'disjunction' })
+
+/** A command whose first argument names one of its actions. */
+export const withActions =
+  (name: string, actions: Record<string, Command>): Command =>
+  ([action = '', ...args], terminal) => {
+    const act = Object.hasOwn(actions, action) ? actions[action] : undefined
+    if (!act) throw wrongUsage(`${name} ${listed.format(Object.keys(actions))}`)
+    return act(args, terminal)
+  }
+
 export function wrongUsage(message: string) {
   return new StartError(`${message} (see: hostline help)`, { exitCode: 2 })
 }
@@ -23,73 +36,67 @@ export function refuseArguments(args: string[]): void {
   if (args.length > 0) throw wrongUsage(`unexpected "${args.join(' ')}"`)
 }
 
-/** Parses a command line with only options.
- *  @throws StartError (wrong usage) */
-export function readOptions<T extends NonNullable<ParseArgsConfig['options']>>(
-  args: string[],
-  options: T,
-) {
-  const { values, positionals } = parse(args, options)
-  refuseArguments(positionals)
+type Options = NonNullable<ParseArgsConfig['options']>
+
+export function readOptions<T extends Options>(args: string[], options: T) {
+  const { values, operands } = readOperands(args, options)
+  refuseArguments(operands)
   return values
 }
 
-function parse<T extends NonNullable<ParseArgsConfig['options']>>(args: string[], options: T) {
-  try {
-    return parseArgs({ args, options, allowPositionals: true })
-  } catch (error) {
-    throw wrongUsage((error as Error).message)
-  }
-}
-
-/** Parses a command line with one file or directory, and options.
+/** Parses a command line with one operand, such as a file, and options.
  *  @throws StartError (wrong usage) */
-export function readOperand<T extends NonNullable<ParseArgsConfig['options']>>(
-  args: string[],
-  usage: string,
-  options: T,
-) {
-  const { values, positionals } = parse(args, options)
-  const [operand, ...rest] = positionals
+export function readOperand<T extends Options>(args: string[], usage: string, options: T) {
+  const { values, operands } = readOperands(args, options)
+  const [operand, ...rest] = operands
   if (operand === undefined) throw wrongUsage(usage)
   refuseArguments(rest)
   return { operand, values }
 }
 
+export function readOperands<T extends Options>(args: string[], options: T) {
+  try {
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
+    return { operands: positionals, values }
+  } catch (error) {
+    throw wrongUsage((error as Error).message.split('. ', 1)[0] ?? '')
+  }
+}
+
 /** Parses a command line with one id, or `--all`, for which it returns undefined.
  *  @throws StartError (wrong usage) */
 export function readOneOrAll(args: string[], usage: string): string | undefined {
-  const { values, positionals } = parse(args, { all: { type: 'boolean' } })
-  const [id, ...rest] = positionals
+  const { values, operands } = readOperands(args, { all: { type: 'boolean' } })
+  const [id, ...rest] = operands
   refuseArguments(rest)
   if ((id === undefined) === (values.all !== true)) throw wrongUsage(usage)
   return id
 }
 
-/** Parses the options of a list command.
- *  @throws StartError (wrong usage) */
 export function readListOptions(args: string[]): { isJson: boolean } {
   const { json = false } = readOptions(args, { json: { type: 'boolean' } })
   return { isJson: json }
 }
 
-/** Prints rows under a header, tab-separated with null as an empty text, or as JSON for programs. */
-export function printList<Row extends Record<string, string | number | null>>(
+/** Prints rows under a header, tab-separated, or as JSON for programs. */
+export function printList<Row extends object>(
   { out }: Terminal,
   names: readonly (keyof Row & string)[],
   rows: readonly Row[],
   { isJson }: { isJson: boolean },
 ): void {
-  if (isJson) {
-    out(JSON.stringify(rows, null, 2))
-  } else {
-    out(names.join('\t'))
-    for (const row of rows) out(names.map((name) => row[name] ?? '–').join('\t'))
-  }
+  const lines = rows.map((row) => names.map((name) => cellOf(row[name])).join('\t'))
+  out(isJson ? JSON.stringify(rows, null, 2) : [names.join('\t'), ...lines].join('\n'))
 }
 
-/** Checks that a text is one of a closed set of words.
- *  @throws StartError (wrong usage) */
+function cellOf(value: unknown): string {
+  if (value === null) return '–'
+  if (Array.isArray(value)) return value.join(',')
+  if (typeof value !== 'object') return String(value)
+  const parts = Object.entries(value ?? {}).filter(([, part]) => part !== null)
+  return parts.map(([name, part]) => `${name}=${part}`).join(' ') || '–'
+}
+
 export function readWord<T extends string>(name: string, words: readonly T[], text = ''): T {
   const word = words.find((known) => known === text)
   if (word === undefined) throw wrongUsage(`the ${name} must be one of ${words.join(', ')}`)

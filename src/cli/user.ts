@@ -3,77 +3,72 @@ import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
 import { normalizeEmail } from '../lib/text.ts'
 import { roles } from '../lib/vocabulary.ts'
-import type { AccessUpdate, ManagedUser } from '../modules/accounts/model.ts'
+import type { AccessUpdate, ManagedUser, Session } from '../modules/accounts/model.ts'
+import type { Delivery as UserDelivery } from '../modules/notifications/model.ts'
 import { type Call, listAll, withService } from './call.ts'
 import {
   explained,
   printList,
   Refusal,
   readListOptions,
+  readOperand,
   readOptions,
   readWord,
   refuseArguments,
   type Terminal,
+  withActions,
   wrongUsage,
 } from './terminal.ts'
 
-const actions = 'create, role, verify, disable, enable, delete, reset, totp-off or list'
+const jsonOption = { json: { type: 'boolean' } } as const
 
 type User = Static<typeof ManagedUser>
 
-const changesOf = new Map<string, Static<typeof AccessUpdate>>([
-  ['verify', { email_verified: true }],
-  ['disable', { disabled: true }],
-  ['enable', { disabled: false }],
-])
+export const user = withActions('user', {
+  create,
+  show,
+  role: ([text = '', word, ...rest], terminal) => {
+    refuseArguments(rest)
+    return change(text, { role: readWord('role', roles, word) }, terminal)
+  },
+  verify: changing({ email_verified: true }),
+  disable: changing({ disabled: true }),
+  enable: changing({ disabled: false }),
+  sessions,
+  logout: requesting('DELETE', '/sessions', 'is logged out on every device'),
+  delete: requesting('DELETE', '', 'is removed; their data is deleted while the server runs'),
+  purge: requesting(
+    'POST',
+    '/purge',
+    'is removed with all they have written while the server runs; how much: hostline audit --action user_purged',
+  ),
+  reset: requesting('POST', '/password-reset', 'gets a link for a new password'),
+  'totp-off': requesting('DELETE', '/totp', 'logs in with only the password', mustHaveTotp),
+  list,
+})
 
-const acts = new Map([
-  [
-    'delete',
-    {
-      method: 'DELETE',
-      path: (id: string) => `/v1/admin/users/${id}`,
-      done: 'is removed; their data is deleted while the server runs',
-    },
-  ],
-  [
-    'reset',
-    {
-      method: 'POST',
-      path: (id: string) => `/v1/admin/users/${id}/password-reset`,
-      done: 'gets a link for a new password',
-    },
-  ],
-  [
-    'totp-off',
-    {
-      method: 'DELETE',
-      path: (id: string) => `/v1/admin/users/${id}/totp`,
-      done: 'logs in with only the password',
-    },
-  ],
-])
-
-export async function user([action = '', ...args]: string[], terminal: Terminal): Promise<void> {
-  if (action === 'create') return create(args, terminal)
-  if (action === 'list') return list(args, terminal)
-  const [text = '', ...words] = args
-  if (action === 'role') {
-    refuseArguments(words.slice(1))
-    return change(text, { role: readWord('role', roles, words[0]) }, terminal)
+/** @param done printed after the request about one account */
+function requesting(method: string, path: string, done: string, mustSuit = (_: User) => {}) {
+  return ([text = '', ...rest]: string[], terminal: Terminal) => {
+    refuseArguments(rest)
+    return withUser(text, terminal, async (call, found) => {
+      const { id, email } = found
+      mustSuit(found)
+      await call(method, `/v1/admin/users/${id}${path}`).catch(explained(refusalsOf(email)))
+      terminal.out(`${email} ${done}`)
+    })
   }
-  refuseArguments(words)
-  const changes = changesOf.get(action)
-  if (changes) return change(text, changes, terminal)
-  const act = acts.get(action)
-  if (!act) throw wrongUsage(`user ${actions}`)
-  return withUser(text, terminal, async (call, { id, email, totp }) => {
-    if (action === 'totp-off' && !totp) {
-      throw new StartError(`there is no account ${email} with a second factor`)
-    }
-    await call(act.method, act.path(id)).catch(explained(refusalsOf(email)))
-    terminal.out(`${email} ${act.done}`)
-  })
+}
+
+function mustHaveTotp({ email, totp }: User) {
+  if (!totp) throw new StartError(`there is no account ${email} with a second factor`)
+}
+
+function changing(changes: Static<typeof AccessUpdate>) {
+  return ([text = '', ...rest]: string[], terminal: Terminal) => {
+    refuseArguments(rest)
+    return change(text, changes, terminal)
+  }
 }
 
 async function create(args: string[], terminal: Terminal) {
@@ -128,19 +123,45 @@ function change(text: string, changes: Static<typeof AccessUpdate>, terminal: Te
   })
 }
 
+const recentDeliveries = 20
+
+function show(args: string[], terminal: Terminal) {
+  const { operand, values } = readOperand(args, 'user show needs an address', jsonOption)
+  return withUser(operand, terminal, async (call, user) => {
+    const path = `/v1/admin/users/${user.id}/deliveries?per_page=${recentDeliveries}`
+    const { data: deliveries } = await call<{ data: Static<typeof UserDelivery>[] }>('GET', path)
+    if (values.json) return terminal.out(JSON.stringify({ ...user, deliveries }, null, 2))
+    const fields = Object.entries(user).map(([field, value]) => ({ field, value }))
+    printList(terminal, ['field', 'value'], fields, { isJson: false })
+    terminal.out('')
+    const names = ['at', 'channel', 'kind', 'state', 'attempts', 'answer'] as const
+    printList(terminal, names, deliveries, { isJson: false })
+  })
+}
+
+function sessions(args: string[], terminal: Terminal) {
+  const { operand, values } = readOperand(args, 'user sessions needs an address', jsonOption)
+  return withUser(operand, terminal, async (call, { id }) => {
+    const path = `/v1/admin/users/${id}/sessions`
+    const rows = await Array.fromAsync(listAll<Static<typeof Session>>(call, path))
+    const names = ['id', 'created_at', 'last_used_at', 'ip', 'user_agent'] as const
+    printList(terminal, names, rows, { isJson: values.json === true })
+  })
+}
+
 function withUser(
   text: string,
   terminal: Terminal,
   work: (call: Call, user: User) => Promise<void>,
 ) {
+  parseEmail(text) // before anything is opened
+  return withService(terminal, async (call) => work(call, await findUser(call, text)))
+}
+
+export function findUser(call: Call, text: string): Promise<User> {
   const email = parseEmail(text)
-  return withService(terminal, async (call) => {
-    const path = `/v1/operator/users/${encodeURIComponent(email)}`
-    const found = await call<User>('GET', path).catch(
-      explained({ not_found: `there is no account ${email}` }),
-    )
-    await work(call, found)
-  })
+  const path = `/v1/operator/users/${encodeURIComponent(email)}`
+  return call<User>('GET', path).catch(explained({ not_found: `there is no account ${email}` }))
 }
 
 const refusalsOf = (email: string) => ({
@@ -163,6 +184,4 @@ function parseEmail(text: string) {
   return email
 }
 
-function firstLine(text: string) {
-  return text.split(/\r?\n/, 1)[0] ?? ''
-}
+const firstLine = (text: string) => text.split(/\r?\n/, 1)[0] ?? ''

@@ -2,25 +2,18 @@ import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
 import { eventTypes } from '../lib/vocabulary.ts'
 import type { Webhook, WebhookTest, WebhookWithSecret } from '../modules/webhooks/model.ts'
-import { listAll, withService } from './call.ts'
+import { showList, withService } from './call.ts'
 import {
   explained,
-  printList,
-  readListOptions,
+  readOperand,
   readOptions,
   readWord,
-  refuseArguments,
   type Terminal,
+  withActions,
   wrongUsage,
 } from './terminal.ts'
 
-export async function webhook([action, ...args]: string[], terminal: Terminal): Promise<void> {
-  if (action === 'create') return create(args, terminal)
-  if (action === 'list') return list(args, terminal)
-  if (action === 'test') return test(args, terminal)
-  if (action === 'delete') return remove(args, terminal)
-  throw wrongUsage('webhook create, list, test or delete')
-}
+export const webhook = withActions('webhook', { create, list, test, delete: remove })
 
 const path = '/v1/admin/webhooks'
 const missing = (id: string) => explained({ not_found: `there is no webhook ${id}` })
@@ -45,24 +38,16 @@ function create(args: string[], terminal: Terminal) {
 }
 
 function list(args: string[], terminal: Terminal) {
-  const options = readListOptions(args)
-  return withService(terminal, async (call) => {
-    const found = await Array.fromAsync(listAll<Static<typeof Webhook>>(call, path))
-    const rows = found.map(({ events, enabled: _, ...row }) => ({
-      ...row,
-      events: events.join(','),
-    }))
-    const names = [
-      'id',
-      'url',
-      'events',
-      'description',
-      'created_at',
-      'failing_since',
-      'disabled_at',
-    ] as const
-    printList(terminal, names, rows, options)
-  })
+  const names = [
+    'id',
+    'url',
+    'events',
+    'description',
+    'created_at',
+    'failing_since',
+    'disabled_at',
+  ] as const
+  return showList<Static<typeof Webhook>>(args, terminal, { path, names })
 }
 
 function test(args: string[], terminal: Terminal) {
@@ -86,8 +71,5 @@ function remove(args: string[], terminal: Terminal) {
   })
 }
 
-function readId(action: string, [id, ...rest]: string[]): string {
-  if (id === undefined) throw wrongUsage(`webhook ${action} needs the id of a webhook`)
-  refuseArguments(rest)
-  return id
-}
+const readId = (action: string, args: string[]) =>
+  readOperand(args, `webhook ${action} needs the id of a webhook`, {}).operand

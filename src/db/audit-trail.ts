@@ -1,16 +1,20 @@
 import { and, asc, count, desc, eq, gt, gte, inArray, lt, min, type SQL, sql } from 'drizzle-orm'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, hour } from '../lib/clock.ts'
+import { quotaExceeded } from '../lib/errors.ts'
 import { firstIdAt, type NewId } from '../lib/ids.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
-import { isAddressHash, loadAddressHash } from './address-hash.ts'
+import { isAddressHash, loadAddressHash } from './keyed-hash.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
-import { eachRow, lazy, listById, placeholders } from './statements.ts'
+import { eachOf, lazy, listById, placeholders } from './statements.ts'
 
 /** The actions of the log, each with the type of its target. Modules add theirs. */
 export interface AuditActions {
   backup_made: never
+  origin_refused: never
+  retention_run: never
+  setting_changed: 'setting'
 }
 export type AuditAction = keyof AuditActions
 type TargetType = AuditActions[AuditAction]
@@ -50,7 +54,7 @@ export type AuditFilter = {
 }
 
 /** More than the time in a row's id and its `at` ever differ: the clock is read twice. */
-const slackMilliseconds = 3_600_000
+const slackMilliseconds = hour
 
 // ULIDs order by time, so the primary key serves as the time index. The unary plus stops SQLite from choosing another one.
 const matching = ({ action, actorId, targetId, from, to }: AuditFilter) =>
@@ -99,15 +103,17 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         details: details ? JSON.stringify(details) : null,
       })
     },
-    /** Counts how often an action happened to a user in the last `milliseconds`, and when first (ms since the epoch). */
-    recent(userId: string, action: AuditAction, milliseconds: number) {
-      const since = gte(auditLog.at, clock.now() - milliseconds)
+    /** Limits an action on a user by its entries of the last hour.
+     *  @throws quota_exceeded */
+    mustHaveLeft(userId: string, action: AuditAction, perHour: number): void {
+      const since = gte(auditLog.at, clock.now() - hour)
       const found = orm
         .select({ times: count(), firstAt: min(auditLog.at) })
         .from(auditLog)
         .where(and(eq(auditLog.targetId, userId), eq(auditLog.action, action), since))
         .get()
-      return { times: found?.times ?? 0, firstAt: found?.firstAt ?? 0 }
+      if (!found || found.times < perHour) return
+      throw quotaExceeded((found.firstAt ?? 0) + hour - clock.now())
     },
     findLatest: (action: AuditAction): AuditRow | undefined =>
       orm
@@ -117,7 +123,6 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         .orderBy(desc(auditLog.id))
         .limit(1)
         .get(),
-    /** The client addresses of these actions on a user in the last `milliseconds`. */
     listAddresses(userId: string, actions: readonly AuditAction[], milliseconds: number): string[] {
       const { ip } = auditLog
       const since = gte(auditLog.at, clock.now() - milliseconds)
@@ -125,8 +130,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       const found = orm.selectDistinct({ ip }).from(auditLog).where(which).all()
       return found.flatMap((row) => row.ip ?? [])
     },
-    /** All entries of a user's actions, oldest first. */
-    eachBy: (userId: string) => eachRow<AuditRow>((last, limit) => listBy(userId, limit, last?.id)),
+    eachBy: (userId: string) => eachOf(orm, auditLog, 'id', eq(auditLog.actorId, userId)),
     /** Replaces the addresses of a deleted user with keyed hashes. The rows stay as evidence. The triggers allow only this
      *  update. */
     erase(userId: string, limit: number, after?: string): string | undefined {
@@ -140,16 +144,9 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       }
       return rows.at(-1)?.id
     },
-    /** Newest first. */
     list(filter: AuditFilter, range: ListRange): Listing<AuditRow> {
       const which = matching(filter)
-      return listById(orm, range, {
-        name: 'audit_log',
-        id: auditLog.id,
-        which,
-        select: (some) => orm.select().from(auditLog).where(some),
-        ...(!which && { count: countAll }),
-      })
+      return listById(orm, range, { id: auditLog.id, which, ...(!which && { count: countAll }) })
     },
   }
 }

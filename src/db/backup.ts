@@ -1,24 +1,16 @@
 import { Database } from 'bun:sqlite'
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StartError } from '../lib/errors.ts'
 import { packFiles } from './file-backup.ts'
 import { knownVersion } from './migrations.ts'
 import { explainFailure, openToInspect } from './open.ts'
-
-const chunkBytes = 1_024 * 1_024
-const walHeaderBytes = 32
+import { pieceBytes, throttled } from './pieces.ts'
+import { pinPages } from './pinned-pages.ts'
+import { seal } from './seal.ts'
+import { openWalReader } from './wal-reader.ts'
 
 /** A file name that sorts by time. The random suffix keeps two of the same moment apart. */
 export function datedName(prefix: string): string {
@@ -28,10 +20,6 @@ export function datedName(prefix: string): string {
 
 /** Copies a database into one checked file: its state at one moment, even while a server writes to it. With the
  *  directory of uploaded files it packs those as well, except files removed during the copy.
- *
- *  A read transaction pins the wal: no checkpoint copies later frames into the database file, and the wal cannot be
- *  reset. The database file and the wal are therefore one state, however long the copy takes. Exception: if every frame
- *  was checkpointed before, the wal may be reset; its header then changes, and the database file alone is the state.
  *  @returns the number of files that the database still names but that are missing on the disk
  *  @throws StartError with one line for the operator; `target` is then unchanged */
 export async function backUp(
@@ -44,6 +32,7 @@ export async function backUp(
     await copyDatabase(directory, staged)
     intoOneFile(staged, target)
     const missing = filesDirectory === undefined ? [] : await packFiles(staged, filesDirectory)
+    await seal(staged)
     moveInto(staged, target)
     return countNamed(directory, missing)
   } catch (cause) {
@@ -66,55 +55,24 @@ function countNamed(directory: string, ids: string[]): number {
 
 async function copyDatabase(directory: string, staged: string) {
   const source = openToInspect(directory)
-  const wal = `${source.path}-wal`
-  const files: FileHandle[] = []
   try {
-    source.sqlite.run('BEGIN')
-    source.sqlite.query('SELECT count(*) FROM sqlite_schema').get()
-    const header = readHeader(wal)
-    const walBytes = statSync(wal).size
-    files.push(await open(source.path), await open(wal))
-    const [databaseFile, walFile] = files as [FileHandle, FileHandle]
-    await copyPaced(databaseFile, staged)
-    // Frames written from now on belong to later states. Copying to the end of the file might never catch up with the
-    // writers.
-    await copyPaced(walFile, `${staged}-wal`, walBytes)
-    if (readHeader(wal) !== header) rmSync(`${staged}-wal`)
+    // The first read creates the index of the wal.
+    source.sqlite.query('SELECT 1 FROM sqlite_schema').get()
+    // Stays open until this process ends, which would lose its locks on the files with the first that it closes.
+    const pinned = pinPages(source.path, openWalReader(source.path))
+    await writePaced(staged, pinned.pieces(pieceBytes / pinned.pageSize)).finally(pinned.release)
   } finally {
     source.close()
-    // Close these last: when a process closes a file it loses all its POSIX locks on it, including those of SQLite.
-    for (const file of files) await file.close()
   }
 }
 
-/** The wal header contains salts that change whenever the wal is reset. */
-function readHeader(wal: string): string {
-  const header = Buffer.alloc(walHeaderBytes)
-  const file = openSync(wal, 'r')
-  readSync(file, header, 0, walHeaderBytes, 0)
-  closeSync(file)
-  return header.toString('hex')
-}
-
-/** Copies a file, or its first `bytes`. Pauses half of the time, to leave disk and cores to the server. Syncs each piece:
- *  one large sync would delay the syncs of the server. */
-export async function copyPaced(
-  input: FileHandle,
-  to: string,
-  bytes = Number.POSITIVE_INFINITY,
-): Promise<void> {
-  const output = await open(to, 'wx', 0o600)
+/** Writes a new file. Syncs each piece: one large sync would delay the syncs of the server. */
+export async function writePaced(path: string, pieces: AsyncIterable<Uint8Array>) {
+  const output = await open(path, 'wx', 0o600)
   try {
-    const buffer = Buffer.alloc(chunkBytes)
-    for (let position = 0; ; ) {
-      const startedAt = performance.now()
-      const wanted = Math.min(chunkBytes, bytes - position)
-      const { bytesRead } = await input.read(buffer, 0, wanted, position)
-      await output.writeFile(buffer.subarray(0, bytesRead))
-      position += bytesRead
+    for await (const piece of throttled(pieces)) {
+      await output.writeFile(piece)
       await output.datasync()
-      if (bytesRead === 0) return
-      await Bun.sleep(performance.now() - startedAt)
     }
   } finally {
     await output.close()
@@ -128,8 +86,6 @@ export function intoOneFile(path: string, name: string): void {
   check(path, name, (database) => database.run('PRAGMA journal_mode = DELETE'))
 }
 
-/** Checks a database without changing it.
- *  @throws Error that describes the damage */
 export function mustBeWhole(path: string, name: string): void {
   check(path, name, () => {})
 }

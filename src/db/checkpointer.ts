@@ -101,7 +101,6 @@ export function createCheckpointer(options: CheckpointerOptions) {
     committed() {
       if (running) return
       const frames = state.get()?.log ?? 0
-      // SQLite has reset the wal.
       if (frames < framesBefore) framesBefore = 0
       if (frames - framesBefore >= interval) checkpoint()
     },

@@ -3,10 +3,11 @@ import { constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync } fro
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isFileKey } from '../files/storage.ts'
+import { pieceBytes, throttled } from './pieces.ts'
+import { rewrite } from './shrinking.ts'
 
 /** Uploaded files in a backup: stored in pieces, in two extra tables of the copied database. */
 
-const pieceBytes = 1_024 * 1_024
 const filesAtOnce = 100
 const tables = ['backup_files', 'backup_pieces']
 
@@ -16,7 +17,7 @@ type Packed = Stored & { sha256: string }
 /** Packs the files that a copied database names into that copy, pausing half of the time.
  *  @returns the ids of files that are missing or have another size; the copy no longer names them */
 export async function packFiles(copy: string, directory: string): Promise<string[]> {
-  const database = new Database(copy)
+  const database = openErasing(copy)
   const missing: string[] = []
   try {
     if (!hasTable(database, 'files')) return []
@@ -38,6 +39,13 @@ export async function packFiles(copy: string, directory: string): Promise<string
     database.close()
   }
   return missing
+}
+
+/** Overwrites deleted content, as the server does. */
+function openErasing(path: string): Database {
+  const database = new Database(path)
+  database.run('PRAGMA secure_delete = ON')
+  return database
 }
 
 function hasTable(database: Database, name: string): boolean {
@@ -76,25 +84,19 @@ function openUnlinked(path: string) {
 async function packPieces(database: Database, id: string, file: FileHandle) {
   const insert = database.query('INSERT INTO backup_pieces VALUES (?, ?, ?)')
   const hash = new Bun.CryptoHasher('sha256')
-  const buffer = Buffer.alloc(pieceBytes)
-  for (let n = 0; ; n++) {
-    const startedAt = performance.now()
-    const { bytesRead } = await file.read(buffer, 0, pieceBytes, n * pieceBytes)
-    if (bytesRead === 0) return hash.digest('hex')
-    const bytes = buffer.subarray(0, bytesRead)
+  let n = 0
+  for await (const bytes of throttled(
+    file.createReadStream({ autoClose: false, highWaterMark: pieceBytes }),
+  )) {
     hash.update(bytes)
-    insert.run(id, n, bytes)
-    await Bun.sleep(performance.now() - startedAt)
+    insert.run(id, n++, bytes)
   }
+  return hash.digest('hex')
 }
 
-/** @throws Error when a packed file differs from its source */
 async function verify(database: Database) {
-  for (const file of database.query<Packed, []>('SELECT * FROM backup_files').iterate()) {
-    const startedAt = performance.now()
-    await readPieces(database, file, async () => {})
-    await Bun.sleep(performance.now() - startedAt)
-  }
+  const files = database.query<Packed, []>('SELECT * FROM backup_files').iterate()
+  for await (const file of throttled(files)) await readPieces(database, file, async () => {})
 }
 
 /** Passes the pieces of a file to `take`.
@@ -124,7 +126,7 @@ async function readPieces(
  *  @throws Error when a file is damaged */
 export async function unpackFiles(copy: string, directory: string): Promise<boolean> {
   rmSync(directory, { recursive: true, force: true })
-  const database = new Database(copy)
+  const database = openErasing(copy)
   try {
     if (!hasTable(database, 'backup_files')) return false
     mkdirSync(directory, { mode: 0o700 })
@@ -133,7 +135,7 @@ export async function unpackFiles(copy: string, directory: string): Promise<bool
     }
     await syncDirectory(directory)
     for (const table of tables) database.run(`DROP TABLE ${table}`)
-    database.run('VACUUM')
+    rewrite(database)
     return true
   } finally {
     database.close()

@@ -1,27 +1,69 @@
-import type { Database } from 'bun:sqlite'
+import { Database } from 'bun:sqlite'
 import { closeSync, openSync, readSync } from 'node:fs'
 import initial from '../../drizzle/0000_initial.sql' with { type: 'text' }
 import safety from '../../drizzle/0001_safety.sql' with { type: 'text' }
 import oneOwner from '../../drizzle/0002_one_owner.sql' with { type: 'text' }
+import inStep from '../../drizzle/0003_in_step.sql' with { type: 'text' }
+import bansAndDeliveries from '../../drizzle/0004_bans_and_deliveries.sql' with { type: 'text' }
+import voice from '../../drizzle/0005_voice.sql' with { type: 'text' }
+import archive from '../../drizzle/0006_archive.sql' with { type: 'text' }
+import settings from '../../drizzle/0007_settings.sql' with { type: 'text' }
+import inBulk from '../../drizzle/0008_in_bulk.sql' with { type: 'text' }
+import reportsOfAPerson from '../../drizzle/0009_reports_of_a_person.sql' with { type: 'text' }
+import pictures from '../../drizzle/0010_pictures.sql' with { type: 'text' }
+import customTypes from '../../drizzle/0011_custom_types.sql' with { type: 'text' }
+import messageFiles from '../../drizzle/0012_message_files.sql' with { type: 'text' }
+import heldPush from '../../drizzle/0013_held_push.sql' with { type: 'text' }
+import forgetting from '../../drizzle/0014_forgetting.sql' with { type: 'text' }
+import webhookBound from '../../drizzle/0015_webhook_bound.sql' with { type: 'text' }
+import journal from '../../drizzle/meta/_journal.json' with { type: 'json' }
 import { StartError } from '../lib/errors.ts'
+import type { Log } from '../lib/log.ts'
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json, imported as text so that the executable
  *  contains it. The position is the version that `PRAGMA user_version` stores. */
-export const migrations: readonly string[] = [initial, safety, oneOwner]
+export const migrations: readonly string[] = [
+  initial,
+  safety,
+  oneOwner,
+  inStep,
+  bansAndDeliveries,
+  voice,
+  archive,
+  settings,
+  inBulk,
+  reportsOfAPerson,
+  pictures,
+  customTypes,
+  messageFiles,
+  heldPush,
+  forgetting,
+  webhookBound,
+]
 
 const applicationId = 0x484f5354 // "HOST": identifies our database files
 
+type MigrateOptions = { steps?: readonly string[]; log?: Log | undefined }
+
 /** Migrates an empty or older database to this version in one transaction. A failed step leaves the database unchanged,
  *  so that the older executable still opens it.
- *  @throws StartError for a newer database, a file of another program, or a step that fails */
-export function migrate(sqlite: Database, path: string, steps: readonly string[] = migrations) {
+ *  @throws StartError for a database that this executable cannot open, or a step that fails */
+export function migrate(
+  sqlite: Database,
+  path: string,
+  { steps = migrations, log }: MigrateOptions = {},
+) {
   const version = knownVersion(sqlite, path, steps)
   if (version === steps.length) return
   // A step that rebuilds a table drops the old one; with foreign keys on, that would delete the rows that refer to it.
   sqlite.run('PRAGMA foreign_keys = OFF')
   try {
     sqlite.transaction(() => {
-      for (const step of steps.slice(version)) sqlite.run(step)
+      for (const [index, step] of steps.slice(version).entries()) {
+        const name = journal.entries[version + index]?.tag
+        if (version > 0) log?.info('migrating the database', { version: version + index + 1, name })
+        sqlite.run(step)
+      }
       if (sqlite.query('PRAGMA foreign_key_check').get()) throw new Error('a foreign key is broken')
       sqlite.run(`PRAGMA application_id = ${applicationId}`)
       sqlite.run(`PRAGMA user_version = ${steps.length}`)
@@ -46,7 +88,7 @@ export function mustBeCurrent(sqlite: Database, path: string): void {
 }
 
 /** Returns the version of a database; 0 for an empty one.
- *  @throws StartError for a newer database or a file of another program */
+ *  @throws StartError for a database of a newer, an unreleased or another program */
 export function knownVersion(
   sqlite: Database,
   path: string,
@@ -57,8 +99,34 @@ export function knownVersion(
   if (!isOurs && (version > 0 || sqlite.query('SELECT 1 FROM sqlite_schema').get())) {
     throw new StartError(`the database ${path} belongs to another program: set DATA_DIR`)
   }
+  if (isUnreleased(sqlite, version, steps)) {
+    throw new StartError(
+      `the database ${path} (version ${version}) was made before the release 0.1.0: no released hostline opens it`,
+    )
+  }
   mustBeKnown(version, path, steps)
   return version
+}
+
+/** Before 0.1.0, migrations were rewritten and not appended, so the version alone does not identify a database. */
+function isUnreleased(sqlite: Database, version: number, steps: readonly string[]): boolean {
+  if (version === 0 || version === steps.length) return false
+  const found = columnsOf(sqlite)
+  if (version > steps.length) return steps === migrations && !found.has('blocks.user_id')
+  const model = new Database(':memory:')
+  for (const step of steps.slice(0, version)) model.run(step)
+  const expected = columnsOf(model)
+  model.close()
+  return !expected.isSubsetOf(found)
+}
+
+function columnsOf(sqlite: Database): Set<string> {
+  const query = sqlite.query<{ name: string }, []>(
+    `SELECT tables.name || '.' || columns.name AS name
+     FROM sqlite_schema AS tables, pragma_table_xinfo(tables.name) AS columns
+     WHERE tables.type = 'table'`,
+  )
+  return new Set(query.all().map(({ name }) => name))
 }
 
 function mustBeKnown(version: number, path: string, { length }: readonly string[]) {

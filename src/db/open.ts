@@ -1,4 +1,4 @@
-import { Database } from 'bun:sqlite'
+import { Database, constants as sqliteConstants } from 'bun:sqlite'
 import {
   accessSync,
   closeSync,
@@ -12,7 +12,9 @@ import {
 import { join } from 'node:path'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
 import { StartError } from '../lib/errors.ts'
+import type { Log } from '../lib/log.ts'
 import { migrate, migrations } from './migrations.ts'
+import { letOldShrink, letShrink } from './shrinking.ts'
 
 export type Orm = BunSQLiteDatabase & { $client: Database }
 export type Connection = {
@@ -26,6 +28,10 @@ export type Connection = {
 
 export const databaseFile = 'hostline.db'
 export const lockFile = 'hostline.lock'
+/** The state of a replicated directory. */
+export const replicaStateFile = 'replica.json'
+/** The copy of a standby. Its name differs, so that commands do not use it as a database. */
+export const replicaCopyFile = 'replica.db'
 
 // An uncached page costs a system call; SQLite's default cache (2 MB) is too small.
 const cacheKibibytes = 65_536
@@ -66,6 +72,7 @@ type OpenOptions = {
   unlock?: (() => void) | undefined
   /** Migrates the database to this version, or refuses another version. */
   prepare?: typeof migrate
+  log?: Log
 }
 
 /** Opens the database for the one process that writes in it, and creates it if needed. Commits do not wait for the disk
@@ -73,7 +80,7 @@ type OpenOptions = {
  *  @throws StartError with one line for the operator */
 export function openForServer(
   directory: string,
-  { unlock = takeDirectory(directory), prepare = migrate }: OpenOptions = {},
+  { unlock = takeDirectory(directory), prepare = migrate, log }: OpenOptions = {},
 ): Connection {
   try {
     const connection = open(directory, 'NORMAL')
@@ -82,17 +89,21 @@ export function openForServer(
     // Keep statement journals in memory; otherwise SQLite opens a temporary file for each.
     connection.sqlite.run('PRAGMA temp_store = MEMORY')
     connection.sqlite.run(`PRAGMA cache_size = -${cacheKibibytes}`)
-    prepare(connection.sqlite, connection.path)
-    // A command that only reads must leave the file as it is: replication compares it with its log.
-    if (prepare === migrate) mustAcceptWrites(connection)
+    prepare(connection.sqlite, connection.path, { log })
+    // A command that only reads writes nothing.
+    if (prepare === migrate) {
+      rewriteOld(connection.sqlite, log)
+      mustAcceptWrites(connection)
+    }
     // Waiting for a lock would block the event loop.
     connection.sqlite.run('PRAGMA busy_timeout = 0')
     return {
       ...connection,
       close() {
         try {
+          if (isReplicated(directory)) keepWal(connection)
           // Unfinalized statements delay the checkpoint that `close` would run, so run it explicitly.
-          connection.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
+          else connection.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
         } finally {
           connection.close()
           unlock()
@@ -113,18 +124,26 @@ export function mustExist(directory: string): void {
     const reason =
       (cause as { code?: string }).code === 'EACCES'
         ? `cannot look into ${directory}: ${otherOwner}`
-        : `there is no database in ${directory}: start the server once, or set DATA_DIR`
+        : existsSync(join(directory, replicaCopyFile))
+          ? `${directory} has the copy of a standby: run this on the leader, which hostline replica status names`
+          : `there is no database in ${directory}: start the server once, or set DATA_DIR`
     throw new StartError(reason, { cause })
   }
 }
 
 /** Opens the database file for inspection: no lock, no migration. */
 export function openToInspect(directory: string): Connection {
-  return open(directory, 'FULL')
+  const connection = open(directory, 'FULL')
+  return {
+    ...connection,
+    close() {
+      // A server keeps it by itself, and the reader would hold up its checkpoints.
+      if (isReplicated(directory) && !isInUse(directory)) keepWal(connection)
+      connection.close()
+    },
+  }
 }
 
-/** Creates the data directory.
- *  @throws StartError when it is not writable */
 export function prepareDirectory(directory: string) {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -132,10 +151,17 @@ export function prepareDirectory(directory: string) {
   } catch (cause) {
     throw new StartError(
       `cannot write to the data directory ${directory}: ${explainFailure(cause)}`,
-      {
-        cause,
-      },
+      { cause },
     )
+  }
+}
+
+// On a full disk the server starts all the same, and the next start tries again.
+function rewriteOld(sqlite: Database, log: Log | undefined) {
+  try {
+    letOldShrink(sqlite)
+  } catch (error) {
+    log?.warn('the database could not be rewritten, so its file cannot shrink', { error })
   }
 }
 
@@ -162,6 +188,23 @@ function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
   }
 }
 
+const keptOpen: Database[] = []
+
+/** The next start finds in the wal where the log ends. At its end the runtime truncates the wal of a database with prepared
+ *  statements, unless another connection reads it. */
+function keepWal({ path, sqlite }: Connection) {
+  const reader = new Database(path)
+  for (const one of [sqlite, reader]) {
+    one.fileControl(sqliteConstants.SQLITE_FCNTL_PERSIST_WAL, 1)
+    one.run('PRAGMA journal_size_limit = -1')
+  }
+  reader.run('BEGIN')
+  reader.query('SELECT 1 FROM sqlite_schema').get()
+  keptOpen.push(reader)
+}
+
+const isReplicated = (directory: string) => existsSync(join(directory, replicaStateFile))
+
 /** Creates a file if there is none and restricts it to its owner. Refuses symbolic links: otherwise anybody who can
  *  write to the directory could make root change a file elsewhere. */
 function createPrivateFile(path: string): void {
@@ -176,6 +219,7 @@ function createPrivateFile(path: string): void {
 
 function configure(sqlite: Database, path: string, synchronous: 'NORMAL' | 'FULL'): Connection {
   sqlite.run(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}`)
+  letShrink(sqlite)
   sqlite.run('PRAGMA journal_mode = WAL')
   sqlite.run(`PRAGMA synchronous = ${synchronous}`)
   // The server has its own checkpointer. A checkpoint by a command would let the wal be reset before the server has shipped

@@ -1,19 +1,34 @@
 import type { Write } from './writer.ts'
 
-type Options = { size?: number; isStopping?: () => boolean }
+type Options = { size?: number; isStopping?: () => boolean; restMilliseconds?: number }
 
 /** Splits a long write into several, so that other writes run in between. Calls `next` with the maximum number of rows and
  *  its previous result, until it returns undefined or `isStopping`.
+ *  @param options.restMilliseconds between two writes
  *  @returns the last result that was not undefined */
 export async function inPieces<T>(
   write: Write,
   next: (limit: number, last: T | undefined) => T | undefined,
-  { size = 100, isStopping = () => false }: Options = {},
+  { size = 100, isStopping = () => false, restMilliseconds = 0 }: Options = {},
 ): Promise<T | undefined> {
   let last: T | undefined
   for (;;) {
     const result = await write(() => next(size, last))
     if (result === undefined || isStopping()) return result ?? last
     last = result
+    if (restMilliseconds > 0) await Bun.sleep(restMilliseconds)
+  }
+}
+
+/** Files are read and written in pieces of this size. */
+export const pieceBytes = 1_024 * 1_024
+
+/** Pauses half of the time, to leave disk and cores to the server. */
+export async function* throttled<T>(pieces: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T> {
+  let startedAt = performance.now()
+  for await (const piece of pieces) {
+    yield piece
+    await Bun.sleep(performance.now() - startedAt)
+    startedAt = performance.now()
   }
 }

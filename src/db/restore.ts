@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite'
 import {
+  createReadStream,
   existsSync,
   lchownSync,
   linkSync,
@@ -10,13 +11,22 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { filesDirectory } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
-import { copyPaced, intoOneFile, moveInto, removeDatabase } from './backup.ts'
+import { intoOneFile, moveInto, removeDatabase, writePaced } from './backup.ts'
 import { replaceDirectory, unpackFiles } from './file-backup.ts'
-import { databaseFile, explainFailure, lockDirectory, lockFile, prepareDirectory } from './open.ts'
+import {
+  databaseFile,
+  explainFailure,
+  lockDirectory,
+  lockFile,
+  prepareDirectory,
+  replicaStateFile,
+} from './open.ts'
+import { pieceBytes } from './pieces.ts'
+import { unseal } from './seal.ts'
+import { letOldShrink } from './shrinking.ts'
 
 type Options = {
   isForced: boolean
@@ -33,7 +43,6 @@ export type RestoreSource = {
   whenInPlace?: (path: string) => void
 }
 
-/** Restores a backup, or any Hostline database file, into a data directory. */
 export async function restore(file: string, directory: string, options: Options) {
   if (!existsSync(file)) throw new StartError(`there is no ${file}`)
   const own = join(directory, databaseFile)
@@ -121,7 +130,7 @@ function chownToDirectoryOwner(directory: string, hasFiles: boolean) {
   const { uid, gid } = statSync(directory)
   const files = hasFiles ? readdirSync(join(directory, filesDirectory)) : []
   const restored = [
-    ...[databaseFile, lockFile, 'replica.json'],
+    ...[databaseFile, lockFile, replicaStateFile, 'replica.position'],
     ...files.map((name) => join(filesDirectory, name)),
     ...(hasFiles ? [filesDirectory] : []),
   ]
@@ -134,10 +143,17 @@ function chownToDirectoryOwner(directory: string, hasFiles: boolean) {
 async function stage(file: string, staged: string) {
   for (const suffix of ['', '-wal']) {
     if (!existsSync(file + suffix)) continue
-    const input = await open(file + suffix)
-    await copyPaced(input, staged + suffix).finally(() => input.close())
+    const pieces = createReadStream(file + suffix, { highWaterMark: pieceBytes })
+    await writePaced(staged + suffix, pieces)
   }
+  await unseal(staged)
   intoOneFile(staged, file)
+  const database = new Database(staged)
+  try {
+    letOldShrink(database, Number.POSITIVE_INFINITY)
+  } finally {
+    database.close()
+  }
 }
 
 /** Renames a database within its directory. Its wal is checkpointed into it first, because SQLite must never apply the

@@ -10,16 +10,22 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
 import { locales } from '../lib/i18n.ts'
+import type { QuietHours } from '../lib/quiet-hours.ts'
 import {
   actorTypes,
   audienceKinds,
+  banKinds,
   callStates,
+  conversationStates,
   countedMails,
+  deliveryChannels,
+  deliveryStates,
   type EventType,
   keyStates,
   messageTypes,
+  type NotificationType,
   notificationTypes,
-  preferenceTypes,
+  type PreferenceType,
   pushPlatforms,
   reportReasons,
   reportStatuses,
@@ -41,7 +47,13 @@ export type Attachment = {
   file_name: string
   file_size: number
   file_type: string
+  width?: number
+  height?: number
+  placeholder?: string
 }
+
+/** A push that waits for the end of the quiet hours: of a notification, a conversation up to `seq`, or several (empty). */
+export type HeldPush = { notification_id?: string; conversation_id?: string; seq?: number }
 
 const time = (name: string) => integer(name)
 const oneOf = (column: string, values: readonly string[]) =>
@@ -68,10 +80,9 @@ export const users = sqliteTable(
     passwordHash: text('password_hash').notNull(),
     createdAt: time('created_at').notNull(),
     disabledAt: time('disabled_at'),
-    /** The person's id on the platform. */
     externalId: text('external_id'),
-    /** When a mail server permanently refused the address. */
     emailBouncedAt: time('email_bounced_at'),
+    quietHours: text('quiet_hours', { mode: 'json' }).$type<QuietHours>(),
     /** The account is deleted. The row stays without personal data, because messages refer to it. */
     deletedAt: time('deleted_at'),
   },
@@ -91,14 +102,25 @@ export const users = sqliteTable(
   ],
 )
 
+const personId = (name: string) =>
+  text(name)
+    .notNull()
+    .references(() => users.id)
+const personKey = (name: string) =>
+  text(name)
+    .primaryKey()
+    .references(() => users.id)
+const ownerId = (name: string) =>
+  text(name)
+    .notNull()
+    .references(() => users.id, { onDelete: 'cascade' })
+
 /** One login on one device: the family of refresh tokens that descend from it. */
 export const sessions = sqliteTable(
   'sessions',
   {
     id: text('id').primaryKey(),
-    userId: text('user_id')
-      .notNull()
-      .references(() => users.id, { onDelete: 'cascade' }),
+    userId: ownerId('user_id'),
     userAgent: text('user_agent'),
     ip: text('ip'),
     createdAt: time('created_at').notNull(),
@@ -106,6 +128,8 @@ export const sessions = sqliteTable(
     revokedAt: time('revoked_at'),
     /** When the user last re-authenticated in this session; the login itself does not count. */
     confirmedAt: time('confirmed_at'),
+    /** Begun by the platform, whose external ids the session may use. */
+    isByPlatform: integer('is_by_platform', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [
     index('sessions_user').on(table.userId, table.id),
@@ -158,13 +182,12 @@ export const signingKeys = sqliteTable(
 export const oneTimeTokens = sqliteTable(
   'one_time_tokens',
   {
-    /** SHA-256 of the token in hex; the token itself is not stored. */
     hash: text('hash').primaryKey(),
     purpose: text('purpose', { enum: tokenPurposes }).notNull(),
     userId: text('user_id').references(() => users.id, { onDelete: 'cascade' }),
-    /** The address that the token was mailed to and that it verifies. */
     email: text('email'),
     expiresAt: time('expires_at').notNull(),
+    failures: integer('failures').notNull().default(0),
   },
   (table) => [
     check('one_time_tokens_purpose', oneOf('purpose', tokenPurposes)),
@@ -175,7 +198,6 @@ export const oneTimeTokens = sqliteTable(
   ],
 )
 
-/** A user's TOTP secret, shared with their authenticator app. */
 export const totpFactors = sqliteTable(
   'totp_factors',
   {
@@ -201,14 +223,18 @@ export const totpFactors = sqliteTable(
 export const recoveryCodes = sqliteTable(
   'recovery_codes',
   {
-    userId: text('user_id')
-      .notNull()
-      .references(() => users.id, { onDelete: 'cascade' }),
-    /** SHA-256 of the code in hex; the code itself is not stored. */
+    userId: ownerId('user_id'),
     hash: text('hash').notNull(),
   },
   (table) => [primaryKey({ columns: [table.userId, table.hash] })],
 )
+
+/** Changed settings; one with its default has no row. */
+export const settings = sqliteTable('settings', {
+  name: text('name').primaryKey(),
+  /** JSON. */
+  value: text('value').notNull(),
+})
 
 export const secrets = sqliteTable('secrets', {
   name: text('name').primaryKey(),
@@ -234,9 +260,7 @@ export const sentMails = sqliteTable(
 export const textUsage = sqliteTable(
   'text_usage',
   {
-    userId: text('user_id')
-      .primaryKey()
-      .references(() => users.id),
+    userId: personKey('user_id'),
     /** Start of the day (UTC). */
     day: time('day').notNull(),
     bytes: integer('bytes').notNull(),
@@ -295,11 +319,9 @@ export const outbox = sqliteTable(
 
 // Platform
 
-/** API keys for other services of the platform. */
 export const serviceKeys = sqliteTable('service_keys', {
   id: text('id').primaryKey(),
   name: text('name').notNull(),
-  /** SHA-256 of the key in hex; the key itself is not stored. */
   hash: text('hash').notNull().unique(),
   scopes: text('scopes', { mode: 'json' }).$type<readonly ServiceScope[]>().notNull(),
   createdAt: time('created_at').notNull(),
@@ -312,12 +334,8 @@ export const serviceKeys = sqliteTable('service_keys', {
 export const follows = sqliteTable(
   'follows',
   {
-    hostId: text('host_id')
-      .notNull()
-      .references(() => users.id),
-    followerId: text('follower_id')
-      .notNull()
-      .references(() => users.id),
+    hostId: personId('host_id'),
+    followerId: personId('follower_id'),
     createdAt: time('created_at').notNull(),
   },
   (table) => [
@@ -329,23 +347,16 @@ export const follows = sqliteTable(
 
 /** The number of reachable followers of a host, maintained by triggers in the migration. */
 export const audiences = sqliteTable('audiences', {
-  hostId: text('host_id')
-    .primaryKey()
-    .references(() => users.id),
+  hostId: personKey('host_id'),
   followerCount: integer('follower_count').notNull(),
 })
 
 export const calls = sqliteTable(
   'calls',
   {
-    /** The platform's id of the call. */
     id: text('id').primaryKey(),
-    hostId: text('host_id')
-      .notNull()
-      .references(() => users.id),
-    guestId: text('guest_id')
-      .notNull()
-      .references(() => users.id),
+    hostId: personId('host_id'),
+    guestId: personId('guest_id'),
     state: text('state', { enum: callStates }).notNull(),
     /** When the call became active; the right to chat lapses some hours later. */
     activeAt: time('active_at'),
@@ -356,6 +367,7 @@ export const calls = sqliteTable(
     index('calls_active')
       .on(table.hostId, table.guestId, table.activeAt)
       .where(sql.raw("state = 'active'")),
+    index('calls_state').on(table.state, table.id),
     index('calls_updated').on(table.updatedAt),
   ],
 )
@@ -367,17 +379,19 @@ export const conversations = sqliteTable(
   'conversations',
   {
     id: text('id').primaryKey(),
-    userA: text('user_a')
-      .notNull()
-      .references(() => users.id),
-    userB: text('user_b')
-      .notNull()
-      .references(() => users.id),
-    /** `seq` of the newest message. It is dense, so it is also the number of messages. */
+    userA: personId('user_a'),
+    userB: personId('user_b'),
+    /** `seq` of the newest message, also after it was forgotten. */
     lastSeq: integer('last_seq').notNull().default(0),
+    /** `seq` of the oldest message that is kept. No number from here to `lastSeq` is missing. */
+    firstSeq: integer('first_seq').notNull().default(1),
     createdAt: time('created_at').notNull(),
+    /** Only the platform writes to a read-only conversation. */
+    state: text('state', { enum: conversationStates }).notNull().default('open'),
+    data: text('data'),
   },
   (table) => [
+    check('conversations_state', oneOf('state', conversationStates)),
     uniqueIndex('conversations_pair').on(table.userA, table.userB),
     check('conversations_two_users', sql.raw('user_a < user_b')),
   ],
@@ -387,15 +401,11 @@ export const conversations = sqliteTable(
 export const participants = sqliteTable(
   'participants',
   {
-    userId: text('user_id')
-      .notNull()
-      .references(() => users.id),
+    userId: personId('user_id'),
     conversationId: text('conversation_id')
       .notNull()
       .references(() => conversations.id),
-    otherUserId: text('other_user_id')
-      .notNull()
-      .references(() => users.id),
+    otherUserId: personId('other_user_id'),
     unreadCount: integer('unread_count').notNull().default(0),
     lastReadSeq: integer('last_read_seq').notNull().default(0),
     /** The id of the newest message, or of the conversation while it is empty. It orders the list and finds
@@ -403,22 +413,30 @@ export const participants = sqliteTable(
     lastActivityId: text('last_activity_id').notNull(),
     /** The conversation causes no pushes until this time. */
     mutedUntil: time('muted_until'),
+    /** 1 while the user has archived the conversation; a new message clears it. */
+    isArchived: integer('is_archived').notNull().default(0),
   },
   (table) => [
     primaryKey({ columns: [table.userId, table.conversationId] }),
-    index('participants_inbox').on(table.userId, table.lastActivityId),
+    index('participants_inbox').on(table.userId, table.isArchived, table.lastActivityId),
+    check('participants_is_archived', sql.raw('is_archived IN (0, 1)')),
     check('participants_unread_count', sql.raw('unread_count >= 0')),
   ],
 )
 
-/** Totals of the conversation list, so that the cost of a badge does not grow with the list. */
+/** Totals of the conversation list, so that the cost of a badge does not grow with the list. A trigger in the migration moves
+ *  archived conversations between them. */
 export const inboxes = sqliteTable('inboxes', {
-  userId: text('user_id')
-    .primaryKey()
-    .references(() => users.id),
+  userId: personKey('user_id'),
+  /** Without archived conversations. */
   conversationCount: integer('conversation_count').notNull(),
-  /** The sum over the user's conversations. */
+  archivedCount: integer('archived_count').notNull().default(0),
+  /** The sum over the user's conversations, except archived ones. */
   unreadCount: integer('unread_count').notNull().default(0),
+  /** The id of the newest message that was mailed because it was unread. */
+  mailedThrough: text('mailed_through'),
+  /** Unread messages were mailed and the user has not come back since. */
+  isMailed: integer('is_mailed', { mode: 'boolean' }).notNull().default(false),
 })
 
 /** Messages of a host to all followers, with their delivery progress. */
@@ -426,11 +444,8 @@ export const broadcasts = sqliteTable(
   'broadcasts',
   {
     id: text('id').primaryKey(),
-    senderId: text('sender_id')
-      .notNull()
-      .references(() => users.id),
+    senderId: personId('sender_id'),
     body: text('body').notNull(),
-    /** The sender's idempotency key. */
     clientId: text('client_id'),
     recipientsCount: integer('recipients_count').notNull(),
     deliveredCount: integer('delivered_count').notNull().default(0),
@@ -451,23 +466,30 @@ export const messages = sqliteTable(
   'messages',
   {
     conversationId: text('conversation_id').notNull(),
-    /** 1, 2, 3 … within the conversation, in commit order, without gaps. */
+    /** Rises by 1 within the conversation, in commit order. Only the oldest messages are forgotten, so there are no gaps. */
     seq: integer('seq').notNull(),
     id: text('id').notNull().unique(),
-    senderId: text('sender_id').notNull(),
+    /** Null for a notice of the platform. */
+    senderId: text('sender_id'),
     type: text('type', { enum: messageTypes }).notNull(),
     body: text('body').notNull(),
     fileUrl: text('file_url'),
     fileName: text('file_name'),
     fileSize: integer('file_size'),
     fileType: text('file_type'),
-    /** The sender's idempotency key. */
     clientId: text('client_id'),
     /** The broadcast that this message is a copy of. The sender gets no event for each copy. */
     broadcastId: text('broadcast_id').references(() => broadcasts.id),
     createdAt: time('created_at').notNull(),
     /** When the text was removed. The row stays, so that `seq` has no gap. */
     deletedAt: time('deleted_at'),
+    /** 1 for a notice that neither counts as unread nor is pushed. */
+    isSilent: integer('is_silent').notNull().default(0),
+    data: text('data'),
+    /** The size and placeholder of an uploaded image, as JSON; a list of them for several files. */
+    picture: text('picture'),
+    /** The files of a message with several, as a JSON list; the first is also in the columns above. */
+    attachments: text('attachments'),
   },
   (table) => [
     primaryKey({ columns: [table.conversationId, table.seq] }),
@@ -479,8 +501,11 @@ export const messages = sqliteTable(
     uniqueIndex('messages_client_id')
       .on(table.senderId, table.clientId)
       .where(sql.raw('client_id IS NOT NULL')),
+    index('messages_broadcast').on(table.broadcastId).where(sql.raw('broadcast_id IS NOT NULL')),
     check('messages_type', oneOf('type', messageTypes)),
     check('messages_file', sql.raw("(type = 'file') = (file_url IS NOT NULL)")),
+    check('messages_notice', sql.raw("(type = 'notice') = (sender_id IS NULL)")),
+    check('messages_silent', sql.raw("is_silent = 0 OR type = 'notice'")),
   ],
 )
 
@@ -499,7 +524,15 @@ export const removedMessages = sqliteTable(
 
 type Said = Pick<
   typeof messages.$inferSelect,
-  'type' | 'body' | 'fileUrl' | 'fileName' | 'fileSize' | 'fileType'
+  | 'type'
+  | 'body'
+  | 'fileUrl'
+  | 'fileName'
+  | 'fileSize'
+  | 'fileType'
+  | 'data'
+  | 'picture'
+  | 'attachments'
 >
 
 // Moderation
@@ -509,12 +542,8 @@ type Said = Pick<
 export const blocks = sqliteTable(
   'blocks',
   {
-    userId: text('user_id')
-      .notNull()
-      .references(() => users.id),
-    otherUserId: text('other_user_id')
-      .notNull()
-      .references(() => users.id),
+    userId: personId('user_id'),
+    otherUserId: personId('other_user_id'),
     id: text('id'),
     blockedAt: time('blocked_at'),
     /** The other user's name at the time of the block: later names stay hidden. */
@@ -527,17 +556,12 @@ export const blocks = sqliteTable(
   ],
 )
 
-/** A user's report to the desk about a person or a message. */
 export const reports = sqliteTable(
   'reports',
   {
     id: text('id').primaryKey(),
-    reporterId: text('reporter_id')
-      .notNull()
-      .references(() => users.id),
-    reportedId: text('reported_id')
-      .notNull()
-      .references(() => users.id),
+    reporterId: personId('reporter_id'),
+    reportedId: personId('reported_id'),
     /** Null when the report is about the person. */
     messageId: text('message_id'),
     /** The id of the reported message, else of the person. */
@@ -545,7 +569,6 @@ export const reports = sqliteTable(
     reason: text('reason', { enum: reportReasons }).notNull(),
     body: text('body'),
     status: text('status', { enum: reportStatuses }).notNull(),
-    /** The desk's note on the report. */
     note: text('note'),
     /** The message and its neighbours at the time of the report, oldest first. Deleted when the report is resolved. */
     excerpt: text('excerpt', { mode: 'json' }).$type<readonly Record<string, unknown>[]>(),
@@ -564,6 +587,11 @@ export const reports = sqliteTable(
       .where(sql.raw("status = 'open'")),
     index('reports_status_id').on(table.status, table.id),
     index('reports_reporter').on(table.reporterId, table.id),
+    index('reports_reported').on(table.reportedId, table.id),
+    // The messages that retention keeps.
+    index('reports_open_message')
+      .on(table.messageId)
+      .where(sql.raw("status = 'open' AND message_id IS NOT NULL")),
     index('reports_resolved_at').on(table.resolvedAt).where(sql.raw('resolved_at IS NOT NULL')),
   ],
 )
@@ -576,15 +604,17 @@ export const files = sqliteTable(
   {
     /** 256 random bits in base64url. The id is the only permission needed to read the file. */
     id: text('id').primaryKey(),
-    ownerId: text('owner_id')
-      .notNull()
-      .references(() => users.id),
+    ownerId: personId('owner_id'),
     name: text('name').notNull(),
     /** Bytes; during the upload the number of bytes reserved for it. */
     size: integer('size').notNull(),
     type: text('type').notNull(),
     /** Whether the first bytes match a type that is safe to display in a browser. */
     isInline: integer('is_inline', { mode: 'boolean' }).notNull(),
+    /** The size and placeholder of a JPEG, PNG, WebP or GIF, as JSON. */
+    picture: text('picture'),
+    /** The EXIF orientation of an image; 1 for other files. */
+    orientation: integer('orientation').notNull().default(1),
     /** Null until the upload is complete. */
     storedAt: time('stored_at'),
     /** The time since which the file is unused, at first the start of the upload; null while it is used. */
@@ -596,6 +626,9 @@ export const files = sqliteTable(
   (table) => [
     // Covers the quota query.
     index('files_owner').on(table.ownerId, table.id, table.size),
+    index('files_owner_created')
+      .on(table.ownerId, table.createdAt, table.id)
+      .where(sql.raw('stored_at IS NOT NULL AND removed_at IS NULL')),
     index('files_unused').on(table.unusedSince).where(sql.raw('unused_since IS NOT NULL')),
     check('files_is_inline', sql.raw('is_inline IN (0, 1)')),
   ],
@@ -619,7 +652,6 @@ export const fileUses = sqliteTable(
 
 // Webhooks
 
-/** Endpoints of the platform that receive events. */
 export const webhooks = sqliteTable('webhooks', {
   id: text('id').primaryKey(),
   url: text('url').notNull(),
@@ -630,10 +662,11 @@ export const webhooks = sqliteTable('webhooks', {
   /** The previous secret also signs deliveries until `formerSecretUntil`. */
   formerSecret: text('former_secret'),
   formerSecretUntil: time('former_secret_until'),
-  /** Time of the first failure since the last successful delivery. */
   failingSince: time('failing_since'),
   /** When an admin, or five days of failures, disabled it. */
   disabledAt: time('disabled_at'),
+  /** Events dropped because too many were waiting. */
+  droppedCount: integer('dropped_count').notNull().default(0),
   createdAt: time('created_at').notNull(),
 })
 
@@ -649,7 +682,6 @@ export const webhookDeliveries = sqliteTable(
     event: text('event', { mode: 'json' }).$type<Record<string, string>>().notNull(),
     status: text('status', { enum: ['waiting', 'delivered', 'failed'] }).notNull(),
     attempts: integer('attempts').notNull(),
-    /** The HTTP status of the last response; null if there was none. */
     responseStatus: integer('response_status'),
     /** The beginning of the last response, or the reason why there was none. */
     response: text('response'),
@@ -662,19 +694,60 @@ export const webhookDeliveries = sqliteTable(
   ],
 )
 
+/** Domains, addresses and networks from which nobody may register or log in. */
+export const bans = sqliteTable(
+  'bans',
+  {
+    id: text('id').primaryKey(),
+    kind: text('kind', { enum: banKinds }).notNull(),
+    /** In lower case or in CIDR notation; the keyed hash of an address. */
+    value: text('value').notNull(),
+    reason: text('reason'),
+    createdAt: time('created_at').notNull(),
+    /** Null for ever. */
+    until: time('until'),
+  },
+  (table) => [
+    uniqueIndex('bans_value').on(table.kind, table.value),
+    check('bans_kind', oneOf('kind', banKinds)),
+  ],
+)
+
+/** The mails and pushes of the last 30 days to a user, one row per job, written with its outcome. No texts. */
+export const deliveries = sqliteTable(
+  'deliveries',
+  {
+    userId: ownerId('user_id'),
+    id: text('id').notNull(),
+    channel: text('channel', { enum: deliveryChannels }).notNull(),
+    /** The type of the notification, or the kind of the job. */
+    kind: text('kind').notNull(),
+    state: text('state', { enum: deliveryStates }).notNull(),
+    attempts: integer('attempts').notNull(),
+    /** The receiver's answer or the reason of a failure, without addresses. */
+    answer: text('answer'),
+    at: time('at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.userId, table.id] }),
+    index('deliveries_at').on(table.at),
+    index('deliveries_failing').on(table.id).where(sql.raw("state IN ('waiting', 'failed')")),
+    check('deliveries_channel', oneOf('channel', deliveryChannels)),
+    check('deliveries_state', oneOf('state', deliveryStates)),
+  ],
+)
+
 // Support. The migration adds what drizzle cannot express: `ticket_search`, a full-text index with one row per ticket, and
 // the trigger that maintains it.
 
 export const tickets = sqliteTable(
   'tickets',
   {
-    /** 1, 2, 3 … in commit order, without gaps. Also the rowid in the full-text index. */
+    /** Rises in commit order. Also the rowid in the full-text index. */
     n: integer('n').primaryKey(),
     id: text('id').notNull().unique(),
-    userId: text('user_id')
-      .notNull()
-      .references(() => users.id),
-    /** 1, 2, 3 … per owner, without gaps. */
+    userId: personId('user_id'),
+    /** Rises per owner; forgotten tickets leave gaps. */
     userSeq: integer('user_seq').notNull(),
     subject: text('subject').notNull(),
     status: text('status', { enum: ticketStatuses }).notNull(),
@@ -688,9 +761,7 @@ export const tickets = sqliteTable(
     ownerCharacters: integer('owner_characters').notNull().default(0),
     /** The time of the oldest owner's message that must still be mailed to the desk's inbox; null if there is none. */
     inboxDueAt: time('inbox_due_at'),
-    /** When the assignee was last mailed. */
     assigneeMailedAt: time('assignee_mailed_at'),
-    /** The time since which the owner has been waiting for an answer. */
     waitingSince: time('waiting_since'),
     firstResponseAt: time('first_response_at'),
     /** When the ticket was closed or resolved, or the time of the last message since it was resolved. */
@@ -740,12 +811,9 @@ export const ticketMessages = sqliteTable(
     /** 1, 2, 3 … within the ticket, in commit order, without gaps. Message 1 opened the ticket. */
     seq: integer('seq').notNull(),
     id: text('id').notNull().unique(),
-    authorId: text('author_id')
-      .notNull()
-      .references(() => users.id),
+    authorId: personId('author_id'),
     isAdmin: integer('is_admin', { mode: 'boolean' }).notNull(),
     body: text('body').notNull(),
-    /** The author's idempotency key. */
     clientId: text('client_id'),
     createdAt: time('created_at').notNull(),
     /** Files, in the form of the upload's response. */
@@ -768,9 +836,7 @@ export const ticketNotes = sqliteTable(
     ticketId: text('ticket_id')
       .notNull()
       .references(() => tickets.id),
-    authorId: text('author_id')
-      .notNull()
-      .references(() => users.id),
+    authorId: personId('author_id'),
     body: text('body').notNull(),
     createdAt: time('created_at').notNull(),
   },
@@ -802,6 +868,7 @@ export const cannedReplies = sqliteTable('canned_replies', {
   title: text('title').notNull(),
   body: text('body').notNull(),
 })
+
 // Notifications
 
 /** WITHOUT ROWID in the migration: the notifications of a user are adjacent. The migration also indexes the followers
@@ -809,11 +876,9 @@ export const cannedReplies = sqliteTable('canned_replies', {
 export const notifications = sqliteTable(
   'notifications',
   {
-    userId: text('user_id')
-      .notNull()
-      .references(() => users.id),
+    userId: personId('user_id'),
     id: text('id').notNull(),
-    type: text('type', { enum: notificationTypes }).notNull(),
+    type: text('type').$type<NotificationType>().notNull(),
     title: text('title').notNull(),
     body: text('body').notNull(),
     data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
@@ -834,7 +899,7 @@ export const notifications = sqliteTable(
     index('notifications_read_age').on(table.createdAt).where(sql.raw('read_at IS NOT NULL')),
     index('notifications_age').on(table.createdAt),
     index('notifications_silent_age').on(table.createdAt).where(sql.raw('in_app = 0')),
-    check('notifications_type', oneOf('type', notificationTypes)),
+    check('notifications_type', sql`${oneOf('type', notificationTypes)} OR type GLOB 'custom.*'`),
     check('notifications_in_app', sql.raw('in_app IN (0, 1)')),
   ],
 )
@@ -843,9 +908,7 @@ export const notifications = sqliteTable(
 export const notificationCounts = sqliteTable(
   'notification_counts',
   {
-    userId: text('user_id')
-      .primaryKey()
-      .references(() => users.id),
+    userId: personKey('user_id'),
     totalCount: integer('total_count').notNull(),
     unreadCount: integer('unread_count').notNull(),
   },
@@ -856,10 +919,8 @@ export const notificationCounts = sqliteTable(
 export const notificationPreferences = sqliteTable(
   'notification_preferences',
   {
-    userId: text('user_id')
-      .notNull()
-      .references(() => users.id),
-    type: text('type', { enum: preferenceTypes }).notNull(),
+    userId: personId('user_id'),
+    type: text('type').$type<PreferenceType>().notNull(),
     inApp: integer('in_app', { mode: 'boolean' }).notNull(),
     push: integer('push', { mode: 'boolean' }).notNull(),
     email: integer('email', { mode: 'boolean' }).notNull(),
@@ -872,9 +933,7 @@ export const pushTokens = sqliteTable(
   'push_tokens',
   {
     id: text('id').primaryKey(),
-    userId: text('user_id')
-      .notNull()
-      .references(() => users.id),
+    userId: personId('user_id'),
     sessionId: text('session_id')
       .notNull()
       .references(() => sessions.id, { onDelete: 'cascade' }),
@@ -882,10 +941,11 @@ export const pushTokens = sqliteTable(
     token: text('token').notNull(),
     tokenHash: text('token_hash').notNull().unique(),
     platform: text('platform', { enum: pushPlatforms }).notNull(),
-    /** The push service that accepts its messages. */
     service: text('service').notNull().default('fcm'),
     createdAt: time('created_at').notNull(),
     registeredAt: time('registered_at').notNull(),
+    /** Set while a job waits to send it. */
+    heldPush: text('held_push', { mode: 'json' }).$type<HeldPush>(),
   },
   (table) => [
     index('push_tokens_user').on(table.userId, table.registeredAt),
@@ -905,7 +965,6 @@ export const vapidKeys = sqliteTable(
   () => [check('vapid_keys_one', sql.raw('id = 1'))],
 )
 
-/** Announcements of admins to many users, with their delivery progress. */
 export const announcements = sqliteTable(
   'announcements',
   {
@@ -917,11 +976,8 @@ export const announcements = sqliteTable(
     title: text('title').notNull(),
     body: text('body').notNull(),
     data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
-    /** The admin's idempotency key. */
     clientId: text('client_id'),
-    senderId: text('sender_id')
-      .notNull()
-      .references(() => users.id),
+    senderId: personId('sender_id'),
     recipientsCount: integer('recipients_count').notNull(),
     deliveredCount: integer('delivered_count').notNull().default(0),
     /** Delivery progress: every user up to this id has been notified. */

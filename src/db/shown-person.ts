@@ -5,6 +5,7 @@ import { blocks, users } from './schema.ts'
  *  The query must join `blocks` on `isBlockedFrom`. */
 export const shownPerson = {
   id: users.id,
+  externalId: users.externalId,
   displayName: sql<string>`coalesce(${blocks.otherName}, ${users.displayName})`,
   avatarUrl: sql<string | null>`CASE WHEN ${blocks.userId} IS NULL THEN ${users.avatarUrl} END`,
 }

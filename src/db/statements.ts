@@ -7,27 +7,27 @@ import {
   getTableColumns,
   getTableName,
   gt,
+  is,
   lt,
   type Placeholder,
   type SQL,
   sql,
 } from 'drizzle-orm'
-import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { type SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { type Listing, type ListRange, listByPosition } from '../lib/list-range.ts'
 import type { Orm } from './open.ts'
 
 const chunkSize = 200
 
-/** The placeholders of an insert: one per column, under its key in `schema.ts`. */
 export function placeholders<T extends SQLiteTable>(table: T) {
   const names = Object.keys(getTableColumns(table)).map((name) => [name, sql.placeholder(name)])
   return Object.fromEntries(names) as Record<keyof T['$inferInsert'], Placeholder>
 }
 
-/** The columns of a table for a plain SELECT, each under its key in `schema.ts`. bun:sqlite then returns the row type,
- *  without mapping. Only for tables of texts and integers. */
-export function selectList(table: SQLiteTable): string {
-  return Object.entries(getTableColumns(table))
+/** Columns, by default all of a table, for a plain SELECT, each under its key in `schema.ts`. bun:sqlite then returns the row
+ *  type, without mapping. Only for texts and integers. */
+export function selectList(from: SQLiteTable | Record<string, SQLiteColumn>): string {
+  return Object.entries(is(from, SQLiteTable) ? getTableColumns(from) : from)
     .map(([key, { name }]) => `"${name}" AS "${key}"`)
     .join(', ')
 }
@@ -46,6 +46,20 @@ export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T)
   }
 }
 
+/** Reads the rows of a table that match, in the order of a key, and in small chunks like `eachRow`. */
+export function eachOf<T extends SQLiteTable, K extends keyof T['$inferSelect'] & string>(
+  orm: Orm,
+  table: T,
+  key: K,
+  which?: SQL,
+): Generator<T['$inferSelect'], undefined> {
+  const column = getTableColumns(table)[key] as SQLiteColumn // the keys of a row are those of the columns
+  return eachRow((last, limit) => {
+    const next = and(which, gt(column, last?.[key] ?? ''))
+    return orm.select().from<SQLiteTable>(table).where(next).orderBy(column).limit(limit).all()
+  })
+}
+
 /** Reads rows in small chunks, each after the last row of the previous one, so that the caller may pause between rows. */
 export function* eachRow<Row>(
   read: (last: Row | undefined, limit: number) => Row[],
@@ -58,12 +72,13 @@ export function* eachRow<Row>(
 }
 
 type IdList<Row> = {
-  /** Stored in the cursors, so that another list refuses them. */
-  name: string
+  /** Stored in the cursors, so that another list refuses them; by default the name of the table. */
+  name?: string
   id: SQLiteColumn
   which?: SQL | undefined
   order?: 'newest' | 'oldest'
-  select: (which: SQL | undefined) => {
+  /** Replaces reading whole rows of the table. */
+  select?: (which: SQL | undefined) => {
     orderBy: (order: SQL) => {
       limit: (limit: number) => { offset: (offset: number) => { all: () => Row[] } }
     }
@@ -76,18 +91,26 @@ type IdList<Row> = {
 export function listById<Row extends { id: string }>(
   orm: Orm,
   range: ListRange,
-  { name, id, which, order = 'newest', select, count: counted }: IdList<Row>,
+  {
+    id,
+    name = getTableName(id.table),
+    which,
+    order = 'newest',
+    select,
+    count: counted,
+  }: IdList<Row>,
 ): Listing<Row> {
+  const wholeRows = (some: SQL | undefined) => orm.select().from<SQLiteTable>(id.table).where(some)
   const [sorted, beyond] = order === 'newest' ? [desc(id), lt] : [asc(id), gt]
   return listByPosition(range, {
     name,
     position: (row) => row.id,
     list: ({ limit, offset, before }) =>
-      select(and(which, before === undefined ? undefined : beyond(id, before)))
+      (select ?? wholeRows)(and(which, before === undefined ? undefined : beyond(id, before)))
         .orderBy(sorted)
         .limit(limit)
         .offset(offset)
-        .all(),
+        .all() as Row[], // the rows of the table, or of `select`
     count: counted ?? (() => orm.select({ n: count() }).from(id.table).where(which).get()?.n ?? 0),
   })
 }

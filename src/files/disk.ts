@@ -1,9 +1,13 @@
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { createSemaphore } from '../lib/concurrency.ts'
 import { type FileStorage, mustBeFileKey } from './storage.ts'
 
 /** Larger syncs would delay the syncs of the database. */
-const syncChunkBytes = 4 * 1_024 * 1_024
+const syncChunkBytes = 1_024 * 1_024
+
+// Syncs of several files would take all threads of the runtime, and a sync of the database would wait for one.
+const oneSyncAtOnce = createSemaphore(1)
 
 /** Stores files in a local directory, one file per key. Creates the directory with the first file. */
 export function createDiskStorage(directory: string): FileStorage {
@@ -36,16 +40,23 @@ async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
       await file.writeFile(chunk)
       unsyncedBytes += chunk.byteLength
       if (unsyncedBytes < syncChunkBytes) continue
-      await file.datasync()
+      await oneSyncAtOnce(() => syncAndRest(file))
       unsyncedBytes = 0
     }
-    await file.sync()
+    await oneSyncAtOnce(() => file.sync())
   } finally {
     await file.close()
   }
 }
 
+/** Rests as long as the sync took, so that syncs of the database find the disk free half of the time. */
+async function syncAndRest(file: FileHandle) {
+  const startedAt = performance.now()
+  await file.datasync()
+  await Bun.sleep(performance.now() - startedAt)
+}
+
 async function sync(path: string) {
   const file = await open(path)
-  await file.sync().finally(() => file.close())
+  await oneSyncAtOnce(() => file.sync()).finally(() => file.close())
 }

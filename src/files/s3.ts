@@ -1,100 +1,138 @@
-import { S3Client, type S3File } from 'bun'
+import { readdir } from 'node:fs/promises'
 import { createSemaphore } from '../lib/concurrency.ts'
-import { type FileStorage, mustBeFileKey } from './storage.ts'
+import type { Log } from '../lib/log.ts'
+import { type Bucket, openBucket } from '../outside/bucket.ts'
+import { type FileStorage, isFileKey, mustBeFileKey } from './storage.ts'
 
-/** A bucket of an S3-compatible store, with its credentials. */
-export type Bucket = {
-  endpoint: string
-  name: string
-  /** Without slashes at either end; may be empty. */
-  prefix: string
-  region: string
-  accessKeyId: string
-  secretAccessKey: string
-}
-
-/** The smallest part size that S3 allows. */
-const partBytes = 5 * 1_024 * 1_024
-/** Each upload holds one or two parts in memory. */
+/** Each upload may hold its file in memory. */
 const concurrentUploads = 4
 const pieceBytes = 512 * 1_024
 const chunkBytes = 64 * 1_024
+const retryMilliseconds = 60_000
+const whole = Number.MAX_SAFE_INTEGER
 
-export function openBucket(bucket: Bucket): S3Client {
-  const { endpoint, name, region, accessKeyId, secretAccessKey } = bucket
-  return new S3Client({ endpoint, bucket: name, region, accessKeyId, secretAccessKey })
+export type S3Storage = FileStorage & {
+  take(key: string): Promise<void>
+  list(): AsyncIterable<string[]>
+  drop(name: string): Promise<void>
 }
 
-/** Stores files in a bucket. Spools uploads to the disk first, because clients are slow and each upload to a bucket holds
- *  parts in memory.
- *  @param spool storage for incomplete uploads */
-export function createS3Storage(bucket: Bucket, spool: FileStorage): FileStorage {
-  const client = openBucket(bucket)
+/** Stores files in a bucket. Spools uploads to the disk first, because clients are slow. Files on the disk, of a time
+ *  without the bucket, are served from there.
+ *  @param spool storage on the disk */
+export function createS3Storage(bucket: Bucket, spool: FileStorage): S3Storage {
+  const { put, get, list, delete: remove } = openBucket(bucket)
   const limited = createSemaphore(concurrentUploads)
-  const fileOf = (key: string) => client.file(objectName(bucket, mustBeFileKey(key)))
+
+  const take = (key: string) =>
+    limited(async () => {
+      const spooled = await spool.read(mustBeFileKey(key), 0, whole)
+      if (spooled instanceof Blob) await put(key, spooled)
+      await spool.delete(key)
+    })
+
+  // A client may read slowly, so the object is fetched in pieces.
+  async function* piecesOf(key: string, start: number, end: number) {
+    for (let at = start; at < end; at += pieceBytes) {
+      const piece = await get(key, { start: at, end: Math.min(end, at + pieceBytes) })
+      if (!piece) return
+      yield piece
+    }
+  }
 
   return {
+    take,
+    async *list() {
+      for await (const page of list('')) yield page.map(({ key }) => key)
+    },
+    drop: remove,
     async write(key, bytes) {
       await spool.write(key, bytes)
-      await limited(async () => {
-        const spooled = await spool.read(key, 0, Number.MAX_SAFE_INTEGER)
-        if (spooled instanceof Blob) await upload(spooled, fileOf(key))
-      })
-      await spool.delete(key)
+      await take(key)
     },
     async read(key, start, end) {
-      const pieces = piecesOf(fileOf(key), start, end)
-      const first = await pieces.next().catch((error: unknown) => {
-        if ((error as { code?: string }).code === 'NoSuchKey') return undefined
-        throw error
-      })
-      return first && chunksOf(first, pieces)
+      const onDisk = await spool.read(mustBeFileKey(key), start, end)
+      if (onDisk) return onDisk
+      const pieces = piecesOf(key, start, end)
+      const first = await pieces.next()
+      return first.done ? undefined : chunksOf(first.value, pieces)
     },
     async delete(key) {
-      await spool.delete(key)
-      await fileOf(key).delete()
+      await spool.delete(mustBeFileKey(key))
+      await remove(key)
     },
+  }
+}
+
+async function* chunksOf(first: Uint8Array, others: AsyncIterable<Uint8Array>) {
+  yield* cut(first)
+  for await (const piece of others) yield* cut(piece)
+}
+
+function* cut(piece: Uint8Array) {
+  for (let at = 0; at < piece.byteLength; at += chunkBytes) {
+    yield piece.subarray(at, at + chunkBytes)
   }
 }
 
 /** Tests the bucket by writing and removing an object.
  *  @returns the reason for a failure; undefined on success */
 export async function tryBucket(bucket: Bucket): Promise<string | undefined> {
-  const file = openBucket(bucket).file(objectName(bucket, `check-${crypto.randomUUID()}`))
+  const { put, delete: remove } = openBucket(bucket)
+  const key = `check-${crypto.randomUUID()}`
   try {
-    await file.write('hostline check')
-    await file.delete()
+    await put(key, Buffer.from('hostline check'))
+    await remove(key)
     return undefined
   } catch (error) {
-    const { code, message } = error as { code?: string; message: string }
-    return code === undefined ? message : `${code}: ${message}`
+    return (error as Error).message
   }
 }
 
-const objectName = ({ prefix }: Bucket, key: string) => (prefix === '' ? key : `${prefix}/${key}`)
-
-async function upload(from: Blob, to: S3File) {
-  const writer = to.writer({ partSize: partBytes, queueSize: 1, retry: 2 })
-  for await (const chunk of from.stream()) {
-    writer.write(chunk)
-    await writer.flush()
-  }
-  await writer.end()
+type Moving = {
+  directory: string
+  storage: S3Storage
+  isListed: (key: string) => boolean
+  log: Log
 }
 
-// Bun buffers a whole object faster than a slow client reads, so fetch it in pieces.
-async function* piecesOf(file: S3File, start: number, end: number) {
-  for (let at = start; at < end; at += pieceBytes) {
-    yield await file.slice(at, Math.min(end, at + pieceBytes)).bytes()
-  }
-}
+/** Moves the files of a time without the bucket into it, one after the other, and tries again after a failure.
+ *  @returns the function that stops it */
+export function startMovingFiles({ directory, storage, isListed, log }: Moving): () => void {
+  let isStopped = false
+  let timer: Timer | undefined
 
-type Pieces = ReturnType<typeof piecesOf>
-
-async function* chunksOf(first: Awaited<ReturnType<Pieces['next']>>, others: Pieces) {
-  for (let piece = first; !piece.done; piece = await others.next()) {
-    for (let at = 0; at < piece.value.byteLength; at += chunkBytes) {
-      yield piece.value.subarray(at, at + chunkBytes)
+  async function move() {
+    const names = await readdir(directory).catch(() => [])
+    for (const key of names.filter(isFileKey)) await (isStopped || moveOne(key))
+    for await (const found of storage.list()) {
+      for (const name of found) await (isStopped || dropTombstone(name))
     }
+  }
+
+  async function moveOne(key: string) {
+    if (isListed(key)) await storage.take(key)
+    // It may have been deleted during the upload.
+    if (!isListed(key)) await storage.delete(key)
+  }
+
+  /** Hostline 0.1 kept a removed file, with this mark beside it. */
+  async function dropTombstone(name: string) {
+    const [, key = ''] = /^(.*)\.removed$/.exec(name) ?? []
+    if (!isFileKey(key)) return
+    if (!isListed(key)) await storage.delete(key)
+    await storage.drop(name)
+  }
+
+  function run() {
+    move().catch((error: unknown) => {
+      log.warn('some files on the disk are not in the bucket yet', { error })
+      if (!isStopped) timer = setTimeout(run, retryMilliseconds)
+    })
+  }
+  run()
+  return () => {
+    isStopped = true
+    clearTimeout(timer)
   }
 }

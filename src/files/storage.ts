@@ -1,6 +1,5 @@
 import { PermanentFailure } from '../lib/errors.ts'
 
-/** Directory of the files, below the data directory. */
 export const filesDirectory = 'files'
 
 /** Whether a name has the form of a file key. Names from a bucket or a database are untrusted: they could be paths. */

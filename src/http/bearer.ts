@@ -1,3 +1,5 @@
+import type { Access } from './request-context.ts'
+
 const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const serviceKeyPattern = /^sk_[\w-]{43}$/
 const maxTokenLength = 4_096
@@ -16,6 +18,28 @@ export function bearerServiceKey(headers: Headers): string | undefined {
   return key !== undefined && serviceKeyPattern.test(key) ? key : undefined
 }
 
+/** The reason why credentials were refused, from their form alone.
+ *  @param now ms since the epoch */
+export function tokenRefusal(request: Request, access: Access, now: number) {
+  const token = access === 'socket' ? socketTokens(request)[0] : bearer(request.headers)
+  if (!token) return 'token_missing'
+  const isAccessToken = tokenPattern.test(token)
+  if (access === 'service' ? isAccessToken : token.startsWith('sk_')) return 'wrong_kind_of_token'
+  if (token.startsWith('rt_')) return 'wrong_kind_of_token'
+  return isAccessToken && expiryOf(token) <= now ? 'token_expired' : 'token_invalid'
+}
+
+/** When a token expires by its own account, in ms since the epoch. */
+function expiryOf(token: string): number {
+  try {
+    const [, payload = ''] = token.split('.')
+    const { exp } = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    return Number(exp) * 1_000
+  } catch {
+    return Number.NaN
+  }
+}
+
 function bearer(headers: Headers): string | undefined {
   const [scheme = '', token, ...rest] = headers.get('authorization')?.split(' ') ?? []
   return scheme.toLowerCase() === 'bearer' && rest.length === 0 ? token : undefined
@@ -24,13 +48,17 @@ function bearer(headers: Headers): string | undefined {
 /** The token of a socket's upgrade request, from the query, the header or a subprotocol: browsers cannot set headers
  *  there. Undefined when there is none or more than one. */
 export function socketToken(request: Request): string | undefined {
+  const [token, ...more] = socketTokens(request)
+  return more.length === 0 ? plausible(token) : undefined
+}
+
+function socketTokens(request: Request): (string | undefined)[] {
   const query = new URL(request.url).searchParams.getAll('token')
   const protocols = offeredProtocols(request.headers)
     .filter((protocol) => protocol.startsWith(bearerProtocol))
     .map((protocol) => protocol.slice(bearerProtocol.length))
-  const header = request.headers.has('authorization') ? [bearerToken(request.headers)] : []
-  const [token, ...more] = [...query, ...protocols, ...header]
-  return more.length === 0 ? plausible(token) : undefined
+  const header = request.headers.has('authorization') ? [bearer(request.headers)] : []
+  return [...query, ...protocols, ...header]
 }
 
 /** The subprotocol to select. Browsers drop the connection when the server selects none of the offered ones. */

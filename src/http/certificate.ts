@@ -25,7 +25,6 @@ export function readCertificate(files: TlsFiles): Certificate {
   return { cert, key, endsAt: Date.parse(certificate.validTo) }
 }
 
-/** A warning about a certificate that expires soon; undefined for others. */
 export function expiryWarning({ endsAt }: Certificate, now: number): string | undefined {
   if (endsAt <= now) return `the certificate expired at ${isoTime(endsAt)}`
   const days = Math.floor((endsAt - now) / day)
@@ -48,8 +47,6 @@ function parse<T>(name: string, read: () => T): T {
   try {
     return read()
   } catch (cause) {
-    throw new StartError(`${name} is not a usable PEM file: ${(cause as Error).message}`, {
-      cause,
-    })
+    throw new StartError(`${name} is not a usable PEM file: ${(cause as Error).message}`, { cause })
   }
 }

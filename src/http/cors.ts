@@ -1,15 +1,43 @@
-const exposed =
-  'X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Error-Reason, Idempotent-Replayed'
+import { hour } from '../lib/clock.ts'
 
-/** The CORS headers for a page of one of the exact `origins`; none for any other page. */
-export function corsHeaders(request: Headers, origins: readonly string[]): Record<string, string> {
-  const origin = request.get('origin')
-  if (origin === null) return {}
-  if (!origins.includes(origin)) return { vary: 'Origin' }
-  return {
-    vary: 'Origin',
-    'access-control-allow-origin': origin,
-    'access-control-expose-headers': exposed,
+const exposed =
+  'X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Error-Reason, WWW-Authenticate, Allow, Idempotent-Replayed'
+
+/** Anybody can send any origin, and each is logged and stored. */
+const reportedPerHour = 10
+
+type CorsOptions = {
+  origins: readonly string[]
+  publicUrl: string
+  now: () => number
+  onRefused: (origin: string) => void
+}
+
+export function createCors({ origins, publicUrl, now, onRefused }: CorsOptions) {
+  const reported = new Set<string>()
+  let since = 0
+
+  function report(origin: string) {
+    if (now() - since >= hour) {
+      since = now()
+      reported.clear()
+    }
+    if (origin === publicUrl || reported.has(origin) || reported.size >= reportedPerHour) return
+    reported.add(origin)
+    onRefused(origin)
+  }
+
+  return (request: Headers): Record<string, string> => {
+    const origin = request.get('origin')
+    if (origin !== null && origins.includes(origin)) {
+      return {
+        vary: 'Origin',
+        'access-control-allow-origin': origin,
+        'access-control-expose-headers': exposed,
+      }
+    }
+    if (origin !== null) report(origin)
+    return origin === null || origins.length === 0 ? {} : { vary: 'Origin' }
   }
 }
 
@@ -24,7 +52,6 @@ export function mayOpenSocket(
   return origin === null || origins.length === 0 || [...origins, publicUrl].includes(origin)
 }
 
-/** Whether a request is a CORS preflight, which gets the same response on every path. */
 export function isPreflight(request: Request): boolean {
   return request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
 }

@@ -1,5 +1,6 @@
 import { asAppError, errorBody } from '../lib/error-body.ts'
 import { AppError } from '../lib/errors.ts'
+import { texts } from '../lib/i18n.ts'
 import type { Log } from '../lib/log.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -13,7 +14,6 @@ type Hook = {
   set: { status?: number | string; headers: Record<string, string | number> }
 }
 
-/** Turns every thrown value into the API's error answer. */
 export function createErrorAnswer(log: Log) {
   return ({ code, error, context, set }: Hook) => {
     const answer = translate(code, error)
@@ -23,6 +23,7 @@ export function createErrorAnswer(log: Log) {
     }
     set.status = answer.status
     if (answer.reason !== undefined) set.headers[reasonHeader] = answer.reason
+    if (answer.code === 'unauthorized') set.headers['www-authenticate'] = challengeOf(answer)
     if (answer.retryAfterSeconds !== undefined) {
       set.headers['retry-after'] = answer.retryAfterSeconds
     }
@@ -30,6 +31,12 @@ export function createErrorAnswer(log: Log) {
     if (answer.status === 429) set.headers['x-ratelimit-remaining'] = 0
     return errorBody(answer, context.locale)
   }
+}
+
+/** RFC 6750, 3. The description is in English: headers are ASCII. */
+function challengeOf({ kind }: AppError): string {
+  if (kind === 'token_missing') return 'Bearer'
+  return `Bearer error="invalid_token", error_description="${texts.en.errors[kind]}"`
 }
 
 function translate(code: string | number, error: unknown): AppError {

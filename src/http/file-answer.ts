@@ -59,7 +59,7 @@ export function prepareFileAnswer(request: Request, file: ShownFile, headers: He
   }
 }
 
-function isTagKnown(tags: string | null, etag: string): boolean {
+export function isTagKnown(tags: string | null, etag: string): boolean {
   if (tags === null) return false
   return tags.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))
 }

@@ -29,7 +29,6 @@ export function createOpenAnswers(findServer: () => Connections | null | undefin
   }
 
   return {
-    /** @throws rate_limited */
     mustHaveRoom(ip: string): void {
       const client = ipGroup(ip)
       const known = byClient.get(client)?.length ?? 0
@@ -42,7 +41,6 @@ export function createOpenAnswers(findServer: () => Connections | null | undefin
       const open = byClient.get(client)
       if (open) open.push(request)
       else byClient.set(client, [request])
-      // Removes clients that made no further requests.
       if (++added % sweptEach === 0) for (const other of [...byClient.keys()]) stillOpen(other)
     },
   }

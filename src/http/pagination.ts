@@ -1,11 +1,11 @@
-import { type TSchema, Type } from '@sinclair/typebox'
-import { CheckedText } from '../api/fields.ts'
+import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { CheckedText, described } from '../api/fields.ts'
 import { problem } from '../lib/errors.ts'
 import { type CursorRange, isCursor, type Listing, type ListRange } from '../lib/list-range.ts'
 
+const usualPageSize = 20
 const largestPage = 100
 
-/** The query of a list that has only the cursor form. */
 export const cursorQuery = {
   limit: Type.Integer({
     minimum: 1,
@@ -18,8 +18,8 @@ export const cursorQuery = {
 
 /** The query of every list, for the API description: pages by number, or a cursor form that stays stable while rows
  *  arrive. */
-export const listQuery = (defaultSize: number) => ({
-  page: Type.Integer({ minimum: 1, default: 1 }),
+export const listQuery = (defaultSize = usualPageSize) => ({
+  page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page.' }),
   per_page: Type.Integer({
     minimum: 1,
     default: defaultSize,
@@ -31,7 +31,7 @@ export const listQuery = (defaultSize: number) => ({
 type Query = Record<string, string>
 
 /** The range of a list query. The pipeline has checked the query against `listQuery`. */
-export function listRange(query: Query, defaultSize: number): ListRange {
+export function listRange(query: Query, defaultSize = usualPageSize): ListRange {
   const { page = 1, per_page = defaultSize, limit, cursor } = query
   if (limit !== undefined || cursor !== undefined) return cursorRange(query, defaultSize)
   const perPage = Math.min(Number(per_page), largestPage)
@@ -39,12 +39,19 @@ export function listRange(query: Query, defaultSize: number): ListRange {
   return { form: 'page', page: Number(page), perPage, offset }
 }
 
-/** The same for a list that has only the cursor form. */
 export function cursorRange({ limit, cursor }: Query, defaultSize: number): CursorRange {
   return { form: 'cursor', limit: Math.min(Number(limit ?? defaultSize), largestPage), cursor }
 }
 
-/** The response of a list. Its size is bounded by the page size and the largest row. */
+export function pageOf<Row, View>(
+  query: Query,
+  list: (range: ListRange) => Listing<Row>,
+  view: (row: Row) => View,
+) {
+  const range = listRange(query)
+  return listAnswer(range, list(range), view)
+}
+
 export function listAnswer<Row, View>(
   range: ListRange,
   listing: Listing<Row>,
@@ -62,38 +69,47 @@ export function listAnswer<Row, View>(
   return { data, pagination: { cursor, has_more: cursor !== null, limit } }
 }
 
-const PageEnvelope = <T extends TSchema>(item: T) =>
-  Type.Object({
-    success: Type.Literal(true),
-    data: Type.Array(item),
-    pagination: Type.Object(
-      {
-        page: Type.Integer(),
-        per_page: Type.Integer(),
-        total: Type.Integer(),
-        total_pages: Type.Integer(),
-      },
-      {
-        title: 'Pagination',
-        examples: [{ page: 1, per_page: 20, total: 1, total_pages: 1 }],
-      },
-    ),
-  })
+const Pagination = Type.Object(
+  {
+    page: Type.Integer(),
+    per_page: described(Type.Integer(), 'The size of a page.'),
+    total: described(Type.Integer(), 'All entries, on every page.'),
+    total_pages: described(Type.Integer(), 'The number of pages.'),
+  },
+  { title: 'Pagination', examples: [{ page: 1, per_page: 20, total: 1, total_pages: 1 }] },
+)
 
-/** The response of a list that has only the cursor form. */
-export const CursorListOf = <T extends TSchema>(item: T) =>
-  Type.Object({
-    data: Type.Array(item),
-    pagination: Type.Object(
-      {
-        cursor: Type.Union([Type.String(), Type.Null()]),
-        has_more: Type.Boolean(),
-        limit: Type.Integer(),
-      },
-      { title: 'CursorPagination', examples: [{ cursor: null, has_more: false, limit: 20 }] },
+const CursorPagination = Type.Object(
+  {
+    cursor: described(
+      Type.Union([Type.String(), Type.Null()]),
+      'For the next request; null at the end.',
     ),
-  })
+    has_more: described(Type.Boolean(), 'Whether there is a next page.'),
+    limit: described(Type.Integer(), 'The size of a page.'),
+  },
+  { title: 'CursorPagination', examples: [{ cursor: null, has_more: false, limit: 20 }] },
+)
 
-/** The response of a list in the page form, or in the cursor form if the query has `limit` or `cursor`. */
-export const ListOf = <T extends TSchema>(item: T) =>
-  Type.Union([PageEnvelope(item), CursorListOf(item)])
+export const CursorListOf = <T extends TSchema>(item: T, more: TProperties = {}) =>
+  Type.Object(
+    { data: Type.Array(item), pagination: CursorPagination, ...more },
+    { title: `${listName(item)}CursorPage` },
+  )
+
+/** The response of a list in the page form, or in the cursor form if the query has `limit` or `cursor`.
+ *  @param more fields beside the page */
+export const ListOf = <T extends TSchema>(item: T, more: TProperties = {}) =>
+  Type.Union(
+    [
+      Type.Object(
+        { success: Type.Literal(true), data: Type.Array(item), pagination: Pagination, ...more },
+        { title: `${listName(item)}Page` },
+      ),
+      CursorListOf(item, more),
+    ],
+    { title: `${listName(item)}List` },
+  )
+
+/** For example Ticket for TicketListItem. */
+const listName = ({ title = '' }: TSchema) => title.replace(/ListItem$/, '')

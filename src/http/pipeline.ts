@@ -4,38 +4,39 @@ import type { NewId } from '../lib/ids.ts'
 import { ipGroup, ipv6Network } from '../lib/ip-network.ts'
 import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
-import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
+import { bearerServiceKey, bearerToken, socketToken, tokenRefusal } from './bearer.ts'
 import { guardLength, readJson } from './body.ts'
 import { clientIp, type Network } from './client-ip.ts'
+import { operatorOf } from './command-socket.ts'
 import { isRequired } from './confirmation.ts'
-import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
+import { isPreflight, preflightHeaders } from './cors.ts'
 import { noteContext } from './observe-requests.ts'
 import type { OpenAnswers } from './open-answers.ts'
-import { operatorOf } from './operator.ts'
 import type { RateLimit, RateLimiter, RateLimits, RateVerdict } from './rate-limit.ts'
 import { type Access, RequestContext, type RouteLimit } from './request-context.ts'
 import type { RoutePolicy } from './route-table.ts'
 
 export type PipelineOptions = {
   newId: NewId
-  /** The address at the other end of the connection. */
+  /** Milliseconds since the epoch. */
+  now: () => number
   peerOf: (request: Request) => string | undefined
   openAnswers: OpenAnswers
   limiter: RateLimiter
   limits: RateLimits
   trustedProxies: readonly Network[]
-  corsOrigins: readonly string[]
-  /** Whether clients reach the service by https. */
+  cors: (request: globalThis.Headers) => Record<string, string>
   isHttps: boolean
   /** The claims of a valid, unexpired access token, without a database query. */
   verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
   /** Undefined for deleted and disabled users and for revoked sessions. */
   findPrincipal: (claims: AccessClaims) => UserPrincipal | undefined
-  /** Whether the session was confirmed within the last `milliseconds`. */
   isConfirmed: (principal: UserPrincipal, milliseconds: number) => boolean
   /** The active service key with this text, without a database query. */
   findServiceKey: (key: string) => ServicePrincipal | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
+  /** Whether this server's data may be old, because another one may lead. */
+  isCutOff: () => boolean
 }
 
 // The router matches `path`, and routes receive `body`. Both exist at run time but not in the framework's type.
@@ -47,7 +48,7 @@ type Headers = Hook['set']['headers']
  *  of query and body; last the confirmation of the session. Every response has the headers that it sets, errors
  *  included. */
 export function createPipeline(options: PipelineOptions) {
-  const { newId, openAnswers, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
+  const { newId, openAnswers, limiter, limits, trustedProxies, isHttps } = options
   const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
 
   // The framework reads this function's source text: only members of `hook` may be used, and not `server`. Otherwise it
@@ -71,23 +72,37 @@ export function createPipeline(options: PipelineOptions) {
     const bearer = await identify(route?.access, request)
     context.bearer = bearer.logged
     countRequest(route?.limit ?? 'default', bearer, context, headers)
-    if (!route || isHiddenFrom(bearer, route)) throw new AppError('not_found')
-    authorize(route, bearer, context)
-    // The session may end while the body is still arriving.
-    const reauthorize = () => authorize(route, bearer, context)
-    if (route.maxFileBytes !== undefined) context.reauthorize = reauthorize
-    else if (mayHaveBody(request)) hook.body = await readJson(request, reauthorize)
-    route.guardQuery(request.url)
-    route.guardBody?.(hook.body)
+    if (!route || isHiddenFrom(bearer, route)) throw missing(path, headers)
+    authorize(route, bearer, { request, context, headers })
+    if (mayHaveBody(request))
+      hook.body = await receive(route, bearer, { request, context, headers })
+    else route.guardQuery(request.url)
     mustBeConfirmed(route, context, hook.body)
     return undefined
+  }
+
+  async function receive(route: RoutePolicy, bearer: Bearer, asked: Asked): Promise<unknown> {
+    const { request, context } = asked
+    // The session may end while the body is still arriving.
+    const reauthorize = () => authorize(route, bearer, asked)
+    const isStreamed = route.maxFileBytes !== undefined
+    if (isStreamed) context.reauthorize = reauthorize
+    try {
+      const body = isStreamed ? undefined : await readJson(request, reauthorize)
+      route.guardQuery(request.url)
+      route.guardBody?.(body)
+      return body
+    } catch (error) {
+      countInstead(route.limit, bearer, asked)
+      throw error
+    }
   }
 
   function begin(request: Request, headers: Headers) {
     const requestId = newId()
     headers['x-request-id'] = requestId
     Object.assign(headers, common)
-    if (corsOrigins.length > 0) Object.assign(headers, corsHeaders(request.headers, corsOrigins))
+    Object.assign(headers, options.cors(request.headers))
     return new RequestContext(requestId, request, findIp)
   }
 
@@ -99,6 +114,9 @@ export function createPipeline(options: PipelineOptions) {
   function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
     try {
       guardAddress(request.url, path)
+      if (options.isCutOff() && !isProbe(request, path)) {
+        throw new AppError('unavailable', { retryAfterSeconds: cutOffRetrySeconds })
+      }
       guardLength(request, context.route?.maxFileBytes)
       if (request.method === 'GET') openAnswers.mustHaveRoom(context.ip)
     } catch (error) {
@@ -150,29 +168,40 @@ export function createPipeline(options: PipelineOptions) {
     return limit ? limiter.take(limit.key, limit.rule) : countAddress('anonymous', context)
   }
 
+  /** Counts a request with an invalid body as an ordinary one: it used up no login and no registration. */
+  function countInstead(name: RouteLimit, bearer: Bearer, { context, headers }: Asked) {
+    if (name !== 'login' && name !== 'register') return
+    for (const { key } of addressRules(name, context, limits[name])) limiter.giveBack(key)
+    countRequest('default', bearer, context, headers)
+  }
+
   function countAddress(name: AddressLimit, context: RequestContext) {
-    const limit = limits[name]
-    if (limit === 'off') return undefined
-    const rules = [{ key: addressKey(name, context), limit }]
-    const site = name === 'anonymous' ? undefined : ipv6Network(context.ip, 48)
-    if (site !== undefined) {
-      rules.push({ key: `${name}:${site}`, limit: { ...limit, count: limit.count * siteFactor } })
-    }
+    const rules = addressRules(name, context, limits[name])
     // A refused request counts towards no rule, so check all rules before counting.
     const verdicts = rules.map(({ key, limit }) => limiter.peek(key, limit))
     const refusal = verdicts.find((verdict) => verdict?.allowed === false)
     return refusal ?? rules.map(({ key, limit }) => limiter.take(key, limit))[0]
   }
 
-  function authorize(route: RoutePolicy, bearer: Bearer, context: RequestContext) {
+  function missing(path: string, headers: Headers): AppError {
+    const allowed = methods.filter((method) => {
+      const other = options.findRoute(method, path)
+      return other !== undefined && other.access !== 'operator'
+    })
+    if (allowed.length === 0) return new AppError('not_found')
+    headers['allow'] = allowed.join(', ')
+    return new AppError('method_not_allowed')
+  }
+
+  function authorize(route: RoutePolicy, bearer: Bearer, { request, context }: Asked) {
     const { claims, key, operator } = bearer
     if (route.access === 'public') return
     if (operator !== undefined && (route.access === 'admin' || route.access === 'operator')) {
       context.operator = operator
     } else if (route.access === 'service') {
-      context.servicePrincipal = authorizeService(key, route.scope)
+      context.servicePrincipal = authorizeService(key, route.scope, request)
     } else {
-      context.userPrincipal = authorizePerson(route.access, claims)
+      context.userPrincipal = authorizePerson(route.access, claims, request)
     }
   }
 
@@ -182,28 +211,40 @@ export function createPipeline(options: PipelineOptions) {
       throw new AppError('confirm_required')
   }
 
-  function authorizeService(text: string | undefined, scope: ServiceScope | undefined) {
+  function authorizeService(
+    text: string | undefined,
+    scope: ServiceScope | undefined,
+    request: Request,
+  ) {
     const key = text === undefined ? undefined : options.findServiceKey(text)
-    if (!key) throw new AppError('unauthorized')
+    if (!key) throw new AppError(tokenRefusal(request, 'service', options.now()))
     if (!scope || !key.scopes.includes(scope))
       throw new AppError('scope_required', { value: scope })
     return key
   }
 
-  function authorizePerson(access: Access, claims: AccessClaims | undefined): UserPrincipal {
-    const principal = claims && options.findPrincipal(claims)
-    if (!principal) throw new AppError('unauthorized')
+  function authorizePerson(
+    access: Access,
+    claims: AccessClaims | undefined,
+    request: Request,
+  ): UserPrincipal {
+    if (!claims) throw new AppError(tokenRefusal(request, access, options.now()))
+    const principal = options.findPrincipal(claims)
+    if (!principal) throw new AppError('session_ended')
     const refusal = refusalOf(access, principal)
     if (refusal) throw new AppError(refusal)
     return principal
   }
 }
 
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+type Asked = { request: Request; context: RequestContext; headers: Headers }
+
 /** Routes for commands answer 404 to requests from the network. */
 const isHiddenFrom = ({ operator }: Bearer, { access }: RoutePolicy) =>
   access === 'operator' && operator === undefined
 
-/** Undefined when the principal may use the route. */
 function refusalOf(access: Access, { role, isVerified, mayAdminister }: UserPrincipal) {
   if (access === 'admin') {
     if (role !== 'admin') return 'role_required'
@@ -244,6 +285,16 @@ const siteFactor = 20
 
 type AddressLimit = 'login' | 'register' | 'anonymous'
 
+function addressRules(name: AddressLimit, context: RequestContext, limit: RateLimit) {
+  if (limit === 'off') return []
+  const rules = [{ key: addressKey(name, context), limit }]
+  const site = name === 'anonymous' ? undefined : ipv6Network(context.ip, 48)
+  if (site !== undefined) {
+    rules.push({ key: `${name}:${site}`, limit: { ...limit, count: limit.count * siteFactor } })
+  }
+  return rules
+}
+
 function addressKey(name: AddressLimit, { ip }: RequestContext) {
   return `${name}:${ipGroup(ip)}`
 }
@@ -254,6 +305,12 @@ function setRateHeaders(headers: Headers, verdict: RateVerdict | undefined) {
   headers['x-ratelimit-remaining'] = verdict.remaining
   headers['x-ratelimit-reset'] = verdict.resetAtSeconds
 }
+
+const cutOffRetrySeconds = 5
+const probes = ['/healthz', '/readyz', '/metrics']
+
+const isProbe = (request: Request, path: string) =>
+  probes.includes(path) || operatorOf(request) !== undefined
 
 // The router takes the path from the URL text by position, so an unusual Host header could make it match another path
 // than the requested one.

@@ -5,7 +5,7 @@ import { type FieldProblem, problem, throwProblems } from '../lib/errors.ts'
 /** @returns a function that throws validation_error for the query of a URL, naming each invalid parameter and each
  *  repeated one, known or not */
 export function createQueryGuard(parameters: Record<string, TSchema>) {
-  // Compiled on first use, to keep the start short.
+  // Built on first use, to keep the start short.
   let schema: TSchema | undefined
 
   return (url: string): void => {

@@ -21,7 +21,6 @@ const maxKeys = 100_000
 export function createRateLimiter(now: () => number, max = maxKeys) {
   const windows = createLru<SlidingWindow>(max)
 
-  /** Counts a request of `key`; undefined when the limit is off. */
   function take(key: string, limit: RateLimit): RateVerdict | undefined {
     if (limit === 'off') return undefined
     let window = windows.get(key)
@@ -33,14 +32,17 @@ export function createRateLimiter(now: () => number, max = maxKeys) {
     return verdictOf(window, limit, time, window.take(limit, time))
   }
 
-  /** The verdict on `key` without counting. */
   function peek(key: string, limit: RateLimit): RateVerdict | undefined {
     if (limit === 'off') return undefined
     const window = windows.peek(key) ?? new SlidingWindow()
     return verdictOf(window, limit, now(), !window.isFull(limit, now()))
   }
 
-  return { take, peek }
+  return {
+    take,
+    peek,
+    giveBack: (key: string) => windows.peek(key)?.giveBack(),
+  }
 }
 
 function verdictOf(

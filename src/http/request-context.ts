@@ -24,7 +24,6 @@ export class RequestContext {
   route: RoutePolicy | undefined
   /** The user or service key of a valid credential, for the log: not yet authorized. */
   bearer: { user: string } | { key: string } | undefined
-  /** The error in the response. */
   failure: AppError | undefined
   userPrincipal: UserPrincipal | undefined
   servicePrincipal: ServicePrincipal | undefined
@@ -51,18 +50,20 @@ export class RequestContext {
     return this.#ip
   }
 
-  /** @throws unauthorized on a public route that was called without a token */
   get user(): UserPrincipal {
     if (!this.userPrincipal) throw new AppError('unauthorized')
     return this.userPrincipal
   }
 
-  /** The acting user and their address, for the audit log. */
+  get service(): ServicePrincipal {
+    if (!this.servicePrincipal) throw new AppError('unauthorized')
+    return this.servicePrincipal
+  }
+
   get byUser() {
     return { actor: { type: 'user', id: this.user.userId } as const, ip: this.ip }
   }
 
-  /** The acting user, service or command, for the audit log. */
   get by() {
     const { ip, servicePrincipal, operator } = this
     if (operator !== undefined) return { actor: { type: 'command_line', id: operator } as const }

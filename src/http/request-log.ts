@@ -5,6 +5,7 @@ import type { Answered } from './observe-requests.ts'
 export const requestLogModes = ['errors', 'all', 'off'] as const
 type RequestLogMode = (typeof requestLogModes)[number]
 
+type Options = { mode: RequestLogMode; hasAddresses: boolean }
 type Refused = { bearer: object | undefined; counts: Record<string, number> }
 
 /** Enough lines for programs that ban addresses, but a bound for attacks from many addresses. */
@@ -12,7 +13,7 @@ const wrongPasswordsAMinute = 60
 
 /** Logs a line for each request, in mode `errors` only for refused and failed ones. Refused anonymous requests and 429s
  *  could fill the disk, so they are only counted and logged once a minute. */
-export function createRequestLog(log: Log, mode: RequestLogMode, clock: Clock) {
+export function createRequestLog(log: Log, clock: Clock, { mode, hasAddresses }: Options) {
   const refused = new Map<string, Refused>()
   let wrongPasswords = 0
 
@@ -45,6 +46,7 @@ export function createRequestLog(log: Log, mode: RequestLogMode, clock: Clock) {
     log.info('request', {
       request_id: context?.requestId,
       ...context?.bearer,
+      ip: hasAddresses ? context?.ip : undefined,
       route: `${request.method} ${context?.route?.path ?? 'unknown'}`,
       status,
       code: context?.failure?.code,

@@ -12,26 +12,19 @@ export type RoutePolicy = {
   access: Access
   limit: RouteLimit
   scope: ServiceScope | undefined
-  /** The confirmation that the route requires. */
   confirm: Confirmation | undefined
   /** The largest file, for a route that reads its body itself as a stream. */
   maxFileBytes: number | undefined
-  /** The status of its success response. */
   status: number
-  /** @throws validation_error for a URL with an invalid query */
   guardQuery: (url: string) => void
-  /** @throws validation_error for an invalid body */
   guardBody: ((value: unknown) => void) | undefined
 }
 
 export type DescribedRoute = RoutePolicy & { method: string; needsBody: boolean }
 
-type Hooks = {
-  access?: Access
-  limit?: RouteLimit
-  scope?: ServiceScope
-  confirm?: Confirmation
-  maxFileBytes?: number
+type Hooks = Partial<
+  Pick<RoutePolicy, 'access' | 'limit' | 'scope' | 'confirm' | 'maxFileBytes'>
+> & {
   body?: TSchema
   detail?: {
     responses?: object

@@ -9,7 +9,6 @@ type Save = (file: ReceivedFile) => Promise<void>
 export type Upload = {
   /** The file's size or an upper bound of it, if the request states one. */
   announcedBytes: number | undefined
-  /** Whether the size is exactly `announcedBytes`. */
   isExact: boolean
   /** Calls `save` once, and reads as fast as `save` does.
    *  @throws validation_error: a form without the field `file`, or none · body_too_large */

@@ -41,7 +41,6 @@ export function createFanOut<Row>({ write, clock }: Core, fanOut: FanOut<Row>) {
 
   return {
     begin: (row: Row) => deliverNext(row, firstChunk),
-    /** Delivers to the remaining users, as a job. */
     async run(id: string, isStopping: () => boolean) {
       const until = clock.now() + runMilliseconds
       while (clock.now() < until && !isStopping()) {

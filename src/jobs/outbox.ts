@@ -77,6 +77,21 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
        ORDER BY kind, receiver, run_at LIMIT 1`,
     ),
   )
+  const waitingIn = lazy(() =>
+    sqlite.prepare<{ n: number }, [string, string, number]>(
+      `SELECT count(*) AS n FROM
+         (SELECT 1 FROM outbox WHERE kind = ? AND receiver = ? AND dead_at IS NULL LIMIT ?)`,
+    ),
+  )
+  // In the order of ids, because the jobs of a receiver that has too many are the oldest of all.
+  const removeOldest = lazy(() =>
+    sqlite.prepare<{ id: string }, [string, string, number]>(
+      `DELETE FROM outbox WHERE id IN
+         (SELECT id FROM outbox WHERE +kind = ? AND +receiver = ? AND +dead_at IS NULL AND id > ''
+          ORDER BY id LIMIT ?)
+       RETURNING id`,
+    ),
+  )
   const remove = lazy(() => sqlite.prepare<unknown, [string]>('DELETE FROM outbox WHERE id = ?'))
 
   function countSome(which: SQL): number {
@@ -89,7 +104,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     return orm.select({ n: count() }).from(some).get()?.n ?? 0
   }
 
-  /** The first waiting job of each queue. */
   function* heads(): Generator<Head> {
     let head = firstOfKindAfter().get('')
     while (head) {
@@ -126,7 +140,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     add<K extends JobKind>(kind: K, payload: OutboxJobs[K], options: JobOptions = {}): void {
       insertJob(newId(), { kind, payload, ...options })
     },
-    /** Adds a job again under its former id. */
     addAgain<K extends JobKind>(
       id: string,
       kind: K,
@@ -139,7 +152,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       onAdded = listener
     },
     heads,
-    /** Ids of due jobs, longest due first. */
     listDue: ({ kind, receiver }: QueueName, limit: number): string[] =>
       due()
         .all(kind, receiver, clock.now(), limit)
@@ -151,25 +163,18 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     delete(id: string): void {
       remove().run(id)
     },
+    /** Deletes the oldest waiting jobs of a queue, at most `limit`, so that `kept` stay.
+     *  @returns their ids */
+    dropOldest({ kind, receiver }: QueueName, kept: number, limit: number): string[] {
+      const excess = (waitingIn().get(kind, receiver, kept + limit)?.n ?? 0) - kept
+      if (excess <= 0) return []
+      return removeOldest()
+        .all(kind, receiver, excess)
+        .map(({ id }) => id)
+    },
     find: (id: string): Job | undefined => orm.select().from(outbox).where(eq(outbox.id, id)).get(),
-    /** Newest first. */
     list: (state: JobState | undefined, range: ListRange): Listing<Job> =>
-      listById(orm, range, {
-        name: 'jobs',
-        id: outbox.id,
-        which: inState(state),
-        select: (which) => orm.select().from(outbox).where(which),
-      }),
-    /** Ids of jobs given up at or before `until` (ms since the epoch). */
-    listDead: (until: number, limit: number): string[] =>
-      orm
-        .select({ id: outbox.id })
-        .from(outbox)
-        .where(lte(outbox.deadAt, until))
-        .limit(limit)
-        .all()
-        .map(({ id }) => id),
-    /** Makes a job due now and resets its attempts. */
+      listById(orm, range, { name: 'jobs', id: outbox.id, which: inState(state) }),
     retry(id: string): void {
       const runAt = clock.now()
       update(id, { runAt, attempts: 0, deadAt: null })
@@ -178,13 +183,11 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     /** Makes an unfinished job due again after a delay, without counting an attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>
       update(id, { runAt: clock.now() + delayMilliseconds }),
-    /** Makes a failed job due again at `runAt`. */
     postpone: (
       id: string,
       attempts: number,
       { runAt, reason }: { runAt: number; reason: string },
     ): void => update(id, { attempts, runAt, lastError: reason }),
-    /** Gives a job up; its row stays for the operator. */
     markDead: (id: string, attempts: number, reason: string): void =>
       update(id, { attempts, deadAt: clock.now(), lastError: reason }),
     /** Deletes the jobs of a deleted user among the next `limit` jobs.

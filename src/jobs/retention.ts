@@ -6,13 +6,11 @@ import { inPieces } from '../db/pieces.ts'
 import { auditLog, outbox, textUsage } from '../db/schema.ts'
 import { day, hour } from '../lib/clock.ts'
 
-/** Rows per write, to keep each write short. */
 const deletedPerWrite = 500
 
 /** Delay of the first run, so that the first requests after a start are not delayed. */
 const firstRunMilliseconds = 1_000
 
-/** Deletes rows some days after a time. */
 export type RetentionRule = {
   key: SQLiteColumn[]
   time: SQLiteColumn

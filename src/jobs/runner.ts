@@ -1,12 +1,14 @@
 import type { Core } from '../core.ts'
 import { PermanentFailure, RetryLater } from '../lib/errors.ts'
 import { withoutAddresses } from '../lib/text.ts'
+import type { Delivered, DeliveryRow } from './delivery-store.ts'
 import type { DueJob, JobKind, OutboxJobs, QueueName } from './outbox.ts'
 
 /** Runs a job of one kind. An error postpones the job; a `PermanentFailure` gives it up at once. After a crash a job may
  *  run again with the same `id`, so receivers can recognise duplicates. An unfinished job, because it is long or the
  *  process `isStopping`, returns the delay until it runs again. `attempts` includes this run; `withOutcome` adds work to
- *  the write that stores the outcome; `signal` aborts pending requests when the process must exit. */
+ *  the write that stores the outcome; `deliver` sends something to a user and logs what became of it with the outcome;
+ *  `signal` aborts pending requests when the process must exit. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
   job: {
@@ -15,8 +17,12 @@ export type JobHandler<K extends JobKind> = (
     isStopping: () => boolean
     signal: AbortSignal
     withOutcome: (work: () => void) => void
+    deliver: Deliver
   },
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
+/** The kind is that of the job by default. */
+type DeliveryOf = Pick<DeliveryRow, 'userId' | 'channel'> & { kind?: string }
+export type Deliver = (of: DeliveryOf, send: () => Promise<Delivered>) => Promise<Delivered>
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
 /** The result of a run. `again`: unfinished, continues later. `failed`: retried later. */
@@ -26,7 +32,6 @@ type RunnerOptions = {
   handlers: JobHandlers
   /** 0 ≤ n < 1 */
   random: () => number
-  /** Called after each run, once its outcome is stored. */
   onOutcome: (kind: string, outcome: JobOutcome) => void
 }
 
@@ -38,7 +43,12 @@ const slotsPerReceiver = 4
 /** One push service serves most devices: with four slots and 100 ms per response, a notification to 100,000 devices
  *  would take 40 minutes. */
 const slotsPerPushService = 16
-const pushKinds: readonly string[] = ['urgent_push', 'notification_push', 'message_push']
+const pushKinds: readonly string[] = [
+  'urgent_push',
+  'notification_push',
+  'message_push',
+  'held_push',
+]
 /** Jobs per queue in memory: a read fetches many short jobs, and while outcomes cannot be stored no more are started. */
 const heldPerQueue = 32
 /** Jobs for receivers are short and many, so their reads and outcomes are batched for this long. */
@@ -56,14 +66,20 @@ const stopMilliseconds = 4_000
 type Queue = QueueName & { held: Set<string>; ready: string[]; running: number }
 /** Without `runAt` the job is given up. */
 type Failure = { reason: string; runAt: number | undefined }
-type JobEnd = { again?: number | undefined; failure?: Failure; alsoWrite: () => void }
+type JobEnd = {
+  again?: number | undefined
+  failure?: Failure
+  alsoWrite: () => void
+  /** Without a result, the failure is the result. */
+  delivery?: (DeliveryOf & Partial<Delivered>) | undefined
+}
 
 /** Runs the jobs of the outbox: starts due ones, retries failed ones with growing delays, and marks them dead after the
  *  last attempt. Only this process runs jobs, so it tracks the running ones in memory. A row changes only with the
  *  outcome: waiting costs no write and no attempt, and a crash leaves no lock behind. An idle runner reads nothing,
  *  because it knows when the next job is due. */
 export function startRunner(core: Core, options: RunnerOptions) {
-  const { outbox, write, clock, log } = core
+  const { outbox, deliveries, write, clock, log } = core
   const writeBatched = createBatchedWrite(write)
   const { handlers, random, onOutcome } = options
   const queues = new Map<string, Queue>()
@@ -157,15 +173,22 @@ export function startRunner(core: Core, options: RunnerOptions) {
     const withOutcome = (work: () => void) => {
       alsoWrite = work
     }
+    let delivery: JobEnd['delivery']
+    const deliver: Deliver = async (of, send) => {
+      delivery = of
+      const delivered = await send()
+      delivery = { ...of, ...delivered }
+      return delivered
+    }
     const handler = handlers[job.kind as JobKind] as JobHandler<JobKind>
     const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
     const isStopping = () => isStopped
     const { signal } = stopSignal
     try {
-      const next = await handler(payload, { ...job, isStopping, signal, withOutcome })
-      return { again: next?.againAfterMilliseconds, alsoWrite }
+      const next = await handler(payload, { ...job, isStopping, signal, withOutcome, deliver })
+      return { again: next?.againAfterMilliseconds, alsoWrite, delivery }
     } catch (error) {
-      return { failure: failureOf(job, error), alsoWrite }
+      return { failure: failureOf(job, error), alsoWrite, delivery }
     }
   }
 
@@ -194,9 +217,11 @@ export function startRunner(core: Core, options: RunnerOptions) {
     }
   }
 
-  function applyOutcome({ id, attempts }: DueJob, end: JobEnd): JobOutcome {
+  function applyOutcome(job: DueJob, end: JobEnd): JobOutcome {
+    const { id, attempts } = job
     const { again, failure, alsoWrite } = end
     alsoWrite()
+    recordDelivery(job, end)
     if (failure) {
       const { reason, runAt } = failure
       if (runAt === undefined) outbox.markDead(id, attempts, reason)
@@ -206,6 +231,11 @@ export function startRunner(core: Core, options: RunnerOptions) {
     if (again === undefined) outbox.delete(id)
     else outbox.requeue(id, again)
     return again === undefined ? 'done' : 'again'
+  }
+
+  function recordDelivery({ id, kind, attempts }: DueJob, { failure, delivery }: JobEnd) {
+    if (delivery) deliveries.record({ ...resultOf(failure), kind, ...delivery, id, attempts })
+    else if (attempts > 1 && !failure) deliveries.skip(id)
   }
 
   function failureOf({ attempts }: DueJob, error: unknown): Failure {
@@ -252,7 +282,6 @@ export function startRunner(core: Core, options: RunnerOptions) {
   const stopPolling = clock.every(pollMilliseconds, poll)
 
   return {
-    /** Starts no more jobs and waits for the running ones. */
     async stop() {
       isStopped = true
       stopPolling()
@@ -261,6 +290,13 @@ export function startRunner(core: Core, options: RunnerOptions) {
       await Promise.all(works)
       clearTimeout(timer)
     },
+  }
+}
+
+function resultOf(failure: Failure | undefined): Pick<DeliveryRow, 'state' | 'answer'> {
+  return {
+    state: failure?.runAt === undefined ? 'failed' : 'waiting',
+    answer: failure?.reason ?? null,
   }
 }
 

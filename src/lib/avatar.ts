@@ -12,7 +12,6 @@ export function createAvatarUrls(publicUrl: string): AvatarUrl {
   }
 }
 
-/** The generated picture, or undefined for any other path. */
 export function avatarSvg(hueText: string, fileName: string): string | undefined {
   const initials = /^([\p{L}\p{N}?]{1,4})\.svg$/u.exec(fileName)?.[1]
   const hue = /^\d{1,2}$/.test(hueText) ? Number(hueText) : hues

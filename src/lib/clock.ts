@@ -2,7 +2,6 @@
 export type Clock = {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Calls `work` every `milliseconds` until the returned function is called. */
   every(milliseconds: number, work: () => void): () => void
 }
 

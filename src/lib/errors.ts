@@ -1,6 +1,8 @@
 import type en from './texts/en.json'
 
 type ErrorRow = { code: string; status: number; reason?: string }
+const unauthorized = <const Reason extends string>(reason: Reason) =>
+  ({ code: 'unauthorized', status: 401, reason }) as const
 const refusal = <const Reason extends string>(reason: Reason) =>
   ({ code: 'forbidden', status: 403, reason }) as const
 const conflict = <const Reason extends string>(reason: Reason) =>
@@ -15,14 +17,22 @@ export const errors = {
   body_too_large: { code: 'validation_error', status: 413 },
   range_not_satisfiable: { code: 'validation_error', status: 416 },
   unauthorized: { code: 'unauthorized', status: 401 },
+  token_missing: unauthorized('token_missing'),
+  token_expired: unauthorized('token_expired'),
+  token_invalid: unauthorized('token_invalid'),
+  wrong_kind_of_token: unauthorized('wrong_kind_of_token'),
+  session_ended: unauthorized('session_ended'),
   invalid_credentials: { code: 'invalid_credentials', status: 401 },
   totp_required: { code: 'invalid_credentials', status: 401, reason: 'totp_required' },
   totp_invalid: { code: 'invalid_credentials', status: 401, reason: 'totp_invalid' },
+  code_invalid: { code: 'invalid_credentials', status: 401, reason: 'code_invalid' },
   invalid_token: { code: 'invalid_token', status: 401 },
   payment_provider_error: { code: 'payment_provider_error', status: 402 },
   role_required: refusal('role_required'),
+  admin_protected: refusal('role_required'),
   email_not_verified: refusal('email_not_verified'),
   registration_closed: refusal('registration_closed'),
+  banned: refusal('banned'),
   scope_required: refusal('scope_required'),
   origin_not_allowed: refusal('origin_not_allowed'),
   not_participant: refusal('not_participant'),
@@ -30,11 +40,13 @@ export const errors = {
   no_active_call: refusal('no_active_call'),
   recipient_gone: refusal('recipient_gone'),
   blocked: refusal('blocked'),
+  read_only: refusal('read_only'),
   admin_totp_required: refusal('totp_required'),
   confirm_required: refusal('confirm_required'),
   storage_full: refusal('quota_exceeded'),
   text_quota_exceeded: refusal('quota_exceeded'),
   not_found: { code: 'not_found', status: 404 },
+  method_not_allowed: { code: 'not_found', status: 404, reason: 'method_not_allowed' },
   email_taken: conflict('email_taken'),
   last_admin: conflict('last_admin'),
   totp_exists: conflict('totp_exists'),
@@ -67,7 +79,6 @@ export type FieldProblemKey = keyof (typeof en)['fields']
 
 type ErrorOptions = {
   details?: FieldProblems
-  /** Inserted into the message. */
   value?: string | undefined
   retryAfterSeconds?: number
   cause?: unknown
@@ -99,7 +110,9 @@ export class AppError extends Error {
 export const quotaExceeded = (waitMilliseconds: number) =>
   throttled('quota_exceeded', waitMilliseconds)
 
-export function throttled(kind: 'quota_exceeded' | 'mail_throttled', waitMilliseconds: number) {
+type Throttled = 'rate_limited' | 'login_throttled' | 'mail_throttled' | 'quota_exceeded'
+
+export function throttled(kind: Throttled, waitMilliseconds: number) {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMilliseconds / 1_000))
   return new AppError(kind, { retryAfterSeconds })
 }
@@ -113,7 +126,6 @@ export function invalidField(field: string, key: FieldProblemKey, value?: number
   return new AppError('validation_error', { details: { [field]: problem(key, value) } })
 }
 
-/** @throws validation_error when there is any problem */
 export function throwProblems(details: FieldProblems): void {
   if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
 }

@@ -7,6 +7,8 @@ export type DomainEvent = {
   ids: Readonly<Record<string, string>>
   /** The URL of a file that the subject now shows. */
   fileUrl?: string | null
+  /** The URLs of all its files, if there are several. */
+  fileUrls?: readonly string[] | undefined
   /** The user who must have uploaded that file; default: the event's user. */
   fileOwnerId?: string
 }

@@ -3,7 +3,6 @@ import type { Clock } from './clock.ts'
 
 const rememberedMilliseconds = 1_000
 
-/** Bytes available to this process on the disk that holds a path. */
 export function freeBytesAt(path: string): number {
   const { bavail, bsize } = statfsSync(path)
   return bavail * bsize

@@ -4,7 +4,7 @@ import en from './texts/en.json' with { type: 'json' }
 import es from './texts/es.json' with { type: 'json' }
 import fr from './texts/fr.json' with { type: 'json' }
 import pt from './texts/pt.json' with { type: 'json' }
-import type { NotificationType } from './vocabulary.ts'
+import type { KnownType } from './vocabulary.ts'
 
 export const locales = ['en', 'de', 'es', 'fr', 'pt'] as const
 export type Locale = (typeof locales)[number]
@@ -23,7 +23,7 @@ export type Texts = typeof en &
   typeof fr &
   typeof pt &
   Exactly<'errors', ErrorKind> &
-  Exactly<'notifications', NotificationType>
+  Exactly<'notifications', KnownType>
 
 /** Every text for people, by language. In `errors` and `fields`, `{value}` is the value of the error or problem. */
 export const texts: Record<Locale, Texts> = { en, de, es, fr, pt }

@@ -1,4 +1,4 @@
-import { decodeTime, encodeTime, monotonicFactory } from 'ulid'
+import { decodeTime, encodeTime, incrementBase32, ulid } from 'ulid'
 import type { Clock } from './clock.ts'
 import { AppError } from './errors.ts'
 import { textProblem } from './text.ts'
@@ -8,9 +8,16 @@ export type NewId = () => string
 
 /** @param newest the last id of an earlier process: new ids stay above it even if the clock was set back */
 export function createIds(clock: Clock, newest?: string): NewId {
-  const next = monotonicFactory()
-  if (newest !== undefined) next(decodeTime(newest) + 1)
-  return () => next(clock.now())
+  let last = newest ?? ''
+  let lastAt = newest === undefined ? -1 : decodeTime(newest)
+  return () => {
+    const now = clock.now()
+    if (now > lastAt) {
+      lastAt = now
+      last = ulid(now)
+    } else last = incrementBase32(last)
+    return last
+  }
 }
 
 const lastTime = 2 ** 48 - 1
@@ -19,6 +26,8 @@ const lastTime = 2 ** 48 - 1
 export function firstIdAt(time: number): string {
   return `${encodeTime(Math.min(Math.max(time, 0), lastTime), 10)}${'0'.repeat(16)}`
 }
+
+export const timeOfId = (id: string): number => decodeTime(id)
 
 const ulidPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

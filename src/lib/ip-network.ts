@@ -5,11 +5,28 @@ export function ipGroup(ip: string): string {
   return ipv6Network(ip, 64) ?? ip
 }
 
-/** The network of an IPv6 address; undefined for other addresses. */
 export function ipv6Network(ip: string, bits: 48 | 64): string | undefined {
   if (!ipaddr.IPv6.isValid(ip)) return undefined
   const parts = ipaddr.IPv6.parse(ip).parts.slice(0, bits / 16)
   return `${parts.map((part) => part.toString(16)).join(':')}::/${bits}`
+}
+
+/** The network in CIDR notation without the bits of a host; undefined when the text is neither network nor address. */
+export function networkText(text: string): string | undefined {
+  const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`
+  if (ipaddr.IPv4.isValidCIDRFourPartDecimal(cidr)) {
+    return `${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${cidr.split('/')[1]}`
+  }
+  if (!ipaddr.IPv6.isValidCIDR(cidr)) return undefined
+  return `${ipaddr.IPv6.networkAddressFromCIDR(cidr)}/${cidr.split('/')[1]}`
+}
+
+/** @param network as `networkText` returns it */
+export function isWithinNetwork(ip: string, network: string): boolean {
+  if (!ipaddr.isValid(ip)) return false
+  const address = ipaddr.process(ip)
+  const [base, bits] = ipaddr.parseCIDR(network)
+  return address.kind() === base.kind() && address.match(base, bits)
 }
 
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')

@@ -1,3 +1,5 @@
+import { throttled } from './errors.ts'
+
 /** At most `count` events in any window of this length. */
 export type Limit = { count: number; windowMilliseconds: number }
 
@@ -13,9 +15,18 @@ export class SlidingWindow {
     return true
   }
 
+  mustTake(limit: Limit, now: number): void {
+    if (this.take(limit, now)) return
+    throw throttled('rate_limited', this.freeAt(limit, now) - now)
+  }
+
   isFull(limit: Limit, now: number): boolean {
     this.#forget(now - limit.windowMilliseconds)
     return this.size >= limit.count
+  }
+
+  giveBack(): void {
+    if (this.size > 0) this.#times.pop()
   }
 
   get size(): number {
@@ -65,7 +76,6 @@ export class TokenBucket {
     return true
   }
 
-  /** Milliseconds until the next event is accepted. */
   get waitMilliseconds(): number {
     return Math.max(0, (1 - this.#tokens) * this.#rule.millisecondsPerToken)
   }

@@ -2,21 +2,18 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { invalidField } from './errors.ts'
 
-/** Part of a list by page number; it starts after `offset` rows. */
 type PageRange = { form: 'page'; page: number; perPage: number; offset: number }
 /** Part of a list that starts after a cursor. */
 export type CursorRange = { form: 'cursor'; limit: number; cursor: string | undefined }
 export type ListRange = PageRange | CursorRange
 
 /** The result for a range. `cursor` is null at the end of the list. */
-export type Listing<T> =
-  | { form: 'page'; rows: T[]; total: number }
-  | { form: 'cursor'; rows: T[]; cursor: string | null }
+type CursorListing<T> = { form: 'cursor'; rows: T[]; cursor: string | null }
+export type Listing<T> = { form: 'page'; rows: T[]; total: number } | CursorListing<T>
 
 /** The rows that a store must read, optionally after the position `before`. */
 export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
 
-/** Reads a list that is ordered by one text column. */
 type Reader<T> = {
   /** Stored in the cursors, so that another list refuses them. */
   name: string
@@ -39,10 +36,11 @@ export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<
   return cutAtLimit(rows, limit, (row) => [name, position(row)])
 }
 
-/** Reads a list whose rows are numbered from 1 to `total`. */
+/** Reads a list whose rows are numbered from `first` (by default 1) to `last`. */
 type NumberedReader<T> = {
   name: string
-  total: number
+  first?: number
+  last: number
   /** Rows with `after` < number ≤ `until`, newest first. */
   list: (after: number, until: number) => T[]
   numberOf: (row: T) => number
@@ -50,14 +48,15 @@ type NumberedReader<T> = {
 
 /** Reads a range of a numbered list, newest first. A page reads only its own rows, however far back it is. */
 export function listByNumber<T>(range: ListRange, reader: NumberedReader<T>): Listing<T> {
-  const { name, total, list, numberOf } = reader
+  const { name, first = 1, last, list, numberOf } = reader
   if (range.form === 'page') {
-    const until = total - range.offset
-    return { form: 'page', rows: until > 0 ? list(until - range.perPage, until) : [], total }
+    const until = last - range.offset
+    const rows = until >= first ? list(until - range.perPage, until) : []
+    return { form: 'page', rows, total: last - first + 1 }
   }
   const { limit, cursor } = range
   const shape = Type.Tuple([Type.Literal(name), Type.Integer({ minimum: 1 })])
-  const until = cursor === undefined ? total : decodeCursor(cursor, shape)[1] - 1
+  const until = cursor === undefined ? last : decodeCursor(cursor, shape)[1] - 1
   return cutAtLimit(list(until - limit - 1, until), limit, (row) => [name, numberOf(row)])
 }
 
@@ -69,7 +68,7 @@ export function cutAtLimit<T>(
   rows: T[],
   limit: number,
   position: (row: T) => Position,
-): Listing<T> {
+): CursorListing<T> {
   const kept = rows.slice(0, limit)
   const last = kept.at(-1)
   const cursor = last !== undefined && rows.length > limit ? encodeCursor(position(last)) : null

@@ -9,6 +9,8 @@ export type UserPrincipal = AccessClaims & {
   isVerified: boolean
   /** An admin who has enabled the second factor, if `ADMIN_TOTP` demands it. */
   mayAdminister: boolean
+  /** The platform began the session, so that it may name people by external ids. */
+  mayUseExternalIds: boolean
 }
 
 /** Another service of the platform, identified by its API key. */

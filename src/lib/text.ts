@@ -19,7 +19,6 @@ export function isMalformed(text: string): boolean {
   return !text.isWellFormed() || /[^\P{Cc}\t\n\r]/u.test(text)
 }
 
-/** Returns the first problem of a text, or undefined. */
 export function textProblem(text: string, rule: TextRule): FieldProblem | undefined {
   if (isMalformed(text)) return problem('malformed_text')
   const checked = rule.trimmed ? text.trim() : text
@@ -80,7 +79,7 @@ export const storedEmail = (email: string): string => email.trim().toLowerCase()
 
 /** Removes e-mail addresses from an error message: mail servers quote the address that they refuse. */
 export function withoutAddresses(text: string): string {
-  return text.replace(/[^\s<>@]+@[^\s<>@]+/g, '…@…')
+  return text.replace(/[^\s<>@"]+@[^\s<>@"]+/g, '…@…')
 }
 
 /** An absolute http or https URL. Rejects user information, which could imitate a host, and characters that hide or
@@ -91,9 +90,31 @@ export function isHttpUrl(text: string): boolean {
   return url?.username === '' && url.password === ''
 }
 
+const ownScheme =
+  /^(?!(?:about|blob|data|file|filesystem|ftp|http|intent|javascript|vbscript|view-source|ws|wss):)[a-z][a-z\d+.-]*:\/\//i
+
+/** An absolute https URL, one of an app's own scheme, or an http URL of this machine. */
+export function isAppUrl(text: string): boolean {
+  if (/[\s\p{Cc}\p{Cf}]/u.test(text) || !text.isWellFormed()) return false
+  const url = URL.parse(text)
+  if (url === null || url.username !== '' || url.password !== '') return false
+  if (url.protocol === 'http:') return /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
+  return ownScheme.test(text)
+}
+
 const mediaTypePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i
 
 /** `type/subtype` without parameters (RFC 6838). */
 export function isMediaType(text: string): boolean {
   return mediaTypePattern.test(text)
+}
+
+/** The beginning of a text in at most `max` code points, cut at a word. */
+export function excerptOf(text: string, max: number): string {
+  const characters = [...text.slice(0, 2 * max + 2)]
+  if (characters.length <= max) return text
+  const cut = characters.slice(0, max - 1).join('')
+  const isWhole = /^\s/.test(characters[max - 1] ?? '')
+  const end = isWhole ? -1 : cut.search(/\s\S*$/)
+  return `${(end > 0 ? cut.slice(0, end) : cut).trimEnd()}…`
 }

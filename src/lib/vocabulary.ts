@@ -3,8 +3,13 @@
 export const roles = ['guest', 'user', 'verified_user', 'host', 'admin'] as const
 export type Role = (typeof roles)[number]
 
-export const messageTypes = ['text', 'file'] as const
-export type MessageType = (typeof messageTypes)[number]
+/** The types of messages that people send. */
+export const sentTypes = ['text', 'file'] as const
+export type SentType = (typeof sentTypes)[number]
+/** A notice is from the platform. */
+export const messageTypes = [...sentTypes, 'notice'] as const
+
+export const conversationStates = ['open', 'read_only'] as const
 
 export const keyStates = ['next', 'active', 'retired'] as const
 
@@ -17,6 +22,7 @@ export const tokenPurposes = [
   'set_up',
   'change_email',
   'undo_email',
+  'confirm',
 ] as const
 export type TokenPurpose = (typeof tokenPurposes)[number]
 
@@ -25,11 +31,21 @@ export const countedMails = [
   'reset_password',
   'password_changed',
   'change_email',
+  'confirm',
 ] as const
 export type CountedMail = (typeof countedMails)[number]
 
-export const serviceScopes = ['notifications', 'follows', 'calls', 'users', 'sessions'] as const
-/** Every scope except `sessions`, which lets a service log users in and must be granted explicitly. */
+/** Scopes with which a service acts as a user. They must be granted explicitly. */
+export const actingScopes = ['sessions', 'messages_as'] as const
+export const serviceScopes = [
+  'notifications',
+  'follows',
+  'calls',
+  'users',
+  'messages',
+  ...actingScopes,
+] as const
+/** Every scope except those of `actingScopes`. */
 export const allScopes = 'all' as const
 export const grantableScopes = [...serviceScopes, allScopes] as const
 export type ServiceScope = (typeof serviceScopes)[number]
@@ -44,11 +60,23 @@ export const notificationTypes = [
   'support_reply',
   'broadcast',
 ] as const
-export type NotificationType = (typeof notificationTypes)[number]
+export type CustomType = `custom.${string}`
+export const customTypePattern = '^custom\\.[a-z0-9_]{1,40}$'
+const customType = new RegExp(customTypePattern)
+export const isCustomType = (type: string): type is CustomType => customType.test(type)
+
+export type KnownType = (typeof notificationTypes)[number]
+export type NotificationType = KnownType | CustomType
+/** Types of the platform are treated as broadcasts. */
+export const knownType = (type: NotificationType): KnownType =>
+  isCustomType(type) ? 'broadcast' : (type as KnownType) // the type of every other word
 
 /** Types with a switch in the preferences, including those without a notification. */
 export const preferenceTypes = [...notificationTypes, 'chat_message'] as const
-export type PreferenceType = (typeof preferenceTypes)[number]
+export type PreferenceType = (typeof preferenceTypes)[number] | CustomType
+
+export const isPreferenceType = (type: string): type is PreferenceType =>
+  isCustomType(type) || preferenceTypes.some((known) => known === type)
 
 export const pushPlatforms = ['ios', 'android', 'web'] as const
 
@@ -63,6 +91,17 @@ export type ReportReason = (typeof reportReasons)[number]
 
 export const reportStatuses = ['open', 'resolved'] as const
 export type ReportStatus = (typeof reportStatuses)[number]
+
+export const deliveryChannels = ['email', 'push'] as const
+export type DeliveryChannel = (typeof deliveryChannels)[number]
+
+/** `waiting`: failed and will be tried again. `failed`: given up. `bounced`: the address or device is refused for good.
+ *  `skipped`: no longer needed, or the channel is not configured. */
+export const deliveryStates = ['sent', 'waiting', 'failed', 'bounced', 'skipped'] as const
+export type DeliveryState = (typeof deliveryStates)[number]
+
+export const banKinds = ['mail_domain', 'address', 'network'] as const
+export type BanKind = (typeof banKinds)[number]
 
 export const eventTypes = [
   'user.created',
@@ -86,6 +125,5 @@ export const ticketPriorities = ['low', 'normal', 'high', 'urgent'] as const
 export type TicketPriority = (typeof ticketPriorities)[number]
 
 export const ticketCategories = ['billing', 'technical', 'account', 'other'] as const
-export type TicketCategory = (typeof ticketCategories)[number]
 
 export const ticketFields = ['status', 'priority', 'assignee'] as const

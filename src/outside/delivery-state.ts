@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, hour } from '../lib/clock.ts'
 
 export type DeliveryState = ReturnType<typeof createDeliveryState>
 
@@ -11,9 +11,12 @@ export function createDeliveryState(clock: Clock) {
     sent(): void {
       sentAt = clock.now()
     },
-    /** @param reason must not contain addresses */
-    failed(reason: string): void {
+    /** @param reason must not contain addresses
+     *  @returns whether the last failure had another reason or is an hour old */
+    failed(reason: string): boolean {
+      const last = failure
       failure = { at: clock.now(), reason }
+      return last?.reason !== reason || failure.at - last.at > hour
     },
     read: () => ({ sentAt, failure }),
   }

@@ -5,7 +5,7 @@ import { samples } from '../api/samples.ts'
 import type { Core } from '../core.ts'
 import { createKeyedSemaphore, createSemaphore } from '../lib/concurrency.ts'
 import { asAppError } from '../lib/error-body.ts'
-import { AppError } from '../lib/errors.ts'
+import { AppError, throttled } from '../lib/errors.ts'
 import { type Limit, TokenBucket } from '../lib/limits.ts'
 import { createLru } from '../lib/lru.ts'
 import type { UserPrincipal } from '../lib/principal.ts'
@@ -16,6 +16,7 @@ import {
   clientFrame,
   createDecoder,
   errorFrame,
+  type ReadyFrame,
   type ServerFrames,
 } from './frames.ts'
 import { closeCodes, type Peer } from './hub.ts'
@@ -26,12 +27,17 @@ export type Replay = {
   start(since: string): string
   /** @throws resync when more messages are missing than a replay sends */
   read(reader: Peer, since: string): Iterable<ReplayPart>
+  /** @returns the id after which a new client's messages begin */
+  position(userId: string): string
 }
 
 type ChannelOptions = {
   frames: ClientFrames
   serverFrames: ServerFrames
   replay: Replay
+  unread: (userId: string) => ReadyFrame['unread']
+  /** Called for each frame that a client does not send by itself. */
+  onActive: (userId: string) => void
   /** Undefined when the token is invalid or the user is disabled. */
   authenticate: (token: string) => Promise<UserPrincipal | undefined>
   counts: {
@@ -43,6 +49,8 @@ type ChannelOptions = {
 
 export type Channel = ReturnType<typeof createChannel>
 
+/** Frames that a client sends by itself, also in a forgotten tab. */
+const ownFrames: readonly string[] = ['ping', 'auth']
 const maxFrameBytes = 64 * 1_024
 const maxUnsentBytes = 1_024 * 1_024
 // Bun sends pings, and closes a socket that has been silent for this long.
@@ -55,16 +63,17 @@ const userFactor = 3
 const rememberedUsers = 100_000
 
 const AuthFrame = Type.Object(
-  { type: Type.Literal('auth'), token: Sample(samples.accessToken) },
   {
-    description: 'Continues with a newer access token of the same user.',
+    type: Type.Literal('auth'),
+    token: Sample(samples.accessToken, { description: 'A newer access token of the same user.' }),
   },
+  { description: 'Continues with a newer access token of the same user.' },
 )
 const PingFrame = Type.Object({ type: Type.Literal('ping') }, { description: 'Asks for a pong.' })
 
 /** The WebSocket channel: frames are handled in the order they arrive, and errors are sent as frames. */
 export function createChannel({ hub, clock, log, config }: Core, options: ChannelOptions) {
-  const { replay, authenticate, counts } = options
+  const { replay, unread, authenticate, counts, onActive } = options
   const received: ClientFrames = {
     ...options.frames,
     auth: clientFrame(AuthFrame, extend),
@@ -108,7 +117,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     const waitMilliseconds = connection.countFrame(now)
     if (waitMilliseconds > 0) {
       counts.received('refused')
-      refuse(connection, value, rateLimited(waitMilliseconds))
+      refuse(connection, value, throttled('rate_limited', waitMilliseconds))
       if (!connection.countRefused(now)) connection.close(closeCodes.tooManyFrames)
       return
     }
@@ -125,7 +134,9 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
 
   function decodeOrRefuse(connection: Connection, value: unknown, now: number) {
     try {
-      return decode(value)
+      const decoded = decode(value)
+      if (!ownFrames.includes(decoded.type)) onActive(connection.userId)
+      return decoded
     } catch (error) {
       counts.received('malformed')
       refuse(connection, value, error)
@@ -155,13 +166,19 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     connection.sendFrame(errorFrame(refusal, connection.locale, refused))
   }
 
+  const readyFrame = (userId: string): ReadyFrame => ({
+    type: 'ready',
+    newest_message_id: replay.position(userId),
+    unread: unread(userId),
+  })
+
   async function catchUp(connection: Connection, since: string) {
     const { userId } = connection
     try {
       await inReplay(userId, () => connection.replay(replay.read(connection, since), inTurn))
     } catch (error) {
       if (error instanceof AppError && error.kind === 'resync') {
-        connection.sendFrame({ type: 'resync' })
+        connection.sendFrame({ type: 'resync', newest_message_id: replay.position(userId) })
         connection.goLive()
         return
       }
@@ -189,6 +206,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
       connection.attach(socket)
       connections.add(connection)
       hub.add(connection)
+      if (connection.wants('ready', undefined)) connection.sendFrame(readyFrame(connection.userId))
       const since = connection.replaysAfter
       if (since !== undefined) void catchUp(connection, since)
     },
@@ -214,7 +232,6 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
 
   return {
     handlers,
-    /** The names that `?events=` accepts. */
     groups,
     schemas: { received: schemasOf(received), sent: schemasOf(sent) },
     /** @throws validation_error (`since`) */
@@ -241,6 +258,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
       if (running > 0) await new Promise<void>((resolve) => (whenIdle = resolve))
       hub.closeAll(closeCodes.goingAway)
     },
+    disconnect: () => hub.closeAll(closeCodes.goingAway),
     isDraining: () => draining,
   }
 }
@@ -262,8 +280,4 @@ function parseFrame(data: string | Buffer): unknown {
   } catch {
     return undefined
   }
-}
-
-function rateLimited(waitMilliseconds: number) {
-  return new AppError('rate_limited', { retryAfterSeconds: Math.ceil(waitMilliseconds / 1_000) })
 }

@@ -20,7 +20,6 @@ export type ConnectionOptions = {
   since: string | undefined
   /** The socket's own bucket and its user's; empty without a limit. */
   buckets: readonly TokenBucket[]
-  /** Called for each frame that the socket accepted. */
   onSent: () => void
   /** Called with the number of unsent bytes when frames queue up and when the peer has read some. */
   onUnsent: (connection: Connection, bytes: number, hasRead: boolean) => void
@@ -48,7 +47,6 @@ export class Connection implements Peer {
   #socket: ServerWebSocket<Connection> | undefined
   #isClosed = false
   #whenDrained = () => {}
-  /** The id of the newest message that the client has. */
   #position: string
   /** Live frames held back during the replay; undefined when there is no replay. */
   #held: string[] | undefined
@@ -73,7 +71,6 @@ export class Connection implements Peer {
     return this.#sessionId
   }
 
-  /** Undefined when there is no replay. */
   get replaysAfter(): string | undefined {
     return this.#held && this.#position
   }
@@ -82,7 +79,6 @@ export class Connection implements Peer {
     this.#socket = socket
   }
 
-  /** Continues with a newer token of the same user. */
   extend({ sessionId, expiresAt }: UserPrincipal): void {
     this.#sessionId = sessionId
     this.#expiresAt = expiresAt
@@ -152,7 +148,6 @@ export class Connection implements Peer {
     return undefined
   }
 
-  /** Sends the frames held back during the replay and ends it. */
   goLive(): void {
     const held = this.#held ?? []
     this.#held = undefined
@@ -166,7 +161,6 @@ export class Connection implements Peer {
     })
   }
 
-  /** Called when the peer has read some unsent bytes. */
   drained(): void {
     this.#onUnsent(this, this.#unsentBytes(), true)
     this.#whenDrained()

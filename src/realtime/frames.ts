@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { createGuard } from '../api/fields.ts'
+import { createGuard, Sample } from '../api/fields.ts'
 import { samples } from '../api/samples.ts'
 import { ErrorBody, errorBody } from '../lib/error-body.ts'
 import { AppError, invalidField } from '../lib/errors.ts'
@@ -29,8 +29,27 @@ const PongFrame = Type.Object(
   { description: 'The answer to a ping.' },
 )
 
+const position = {
+  newest_message_id: Sample(samples.messageId, {
+    description: 'The `since` of the next connection, until a `new_message` arrives.',
+  }),
+}
+
+const ReadyFrame = Type.Object(
+  {
+    type: Type.Literal('ready'),
+    ...position,
+    unread: Type.Object({
+      messages: Type.Integer({ examples: [2] }),
+      notifications: Type.Integer({ examples: [1] }),
+    }),
+  },
+  { description: 'With `events=ready`: the first frame, with what the user has not read.' },
+)
+export type ReadyFrame = Static<typeof ReadyFrame>
+
 const ResyncFrame = Type.Object(
-  { type: Type.Literal('resync') },
+  { type: Type.Literal('resync'), ...position },
   {
     description:
       'The client missed more messages than a replay sends. Load the conversations and messages again.',
@@ -69,6 +88,7 @@ const ErrorFrame = Type.Object(
 export type ErrorFrame = Static<typeof ErrorFrame>
 
 export const channelFrames: ServerFrames = {
+  ready: { schema: ReadyFrame, group: 'ready' },
   pong: { schema: PongFrame },
   error: { schema: ErrorFrame },
   resync: { schema: ResyncFrame },

@@ -15,7 +15,6 @@ export type Peer = {
   readonly userId: string
   readonly sessionId: string
   readonly role: Role
-  /** Whether this socket gets the frames meant for admins. */
   readonly mayAdminister: boolean
   /** False for frames of a group that the client did not subscribe to, and for messages (`id`) that its replay sends. */
   wants(type: string, id: string | undefined): boolean
@@ -23,7 +22,6 @@ export type Peer = {
   send(text: string): boolean
   /** True while frames queue up because the peer reads slowly. */
   isBehind(): boolean
-  /** Terminates the connection of a peer that reads too slowly. */
   drop(): void
   close(code: CloseCode): void
 }

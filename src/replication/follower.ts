@@ -1,159 +1,152 @@
+import { Database } from 'bun:sqlite'
 import { writeSync } from 'node:fs'
-import { type FileHandle, open, rename } from 'node:fs/promises'
+import { open, rename } from 'node:fs/promises'
+import { isoTime } from '../lib/clock.ts'
+import { StartError } from '../lib/errors.ts'
 import {
   comparePositions,
-  decodeEntry,
-  type Entry,
   type EntryOf,
+  type LogEntry,
   type LogPosition,
   nextPosition,
   positionName,
-  type ReplicaLog,
 } from './log.ts'
-import type { ObjectStore } from './object-store.ts'
-import { isUsable, listSnapshots, loadSnapshot, readManifest } from './snapshots.ts'
-
-const readAhead = 8
-
-type FollowerOptions = {
-  store: ObjectStore
-  shared: ReplicaLog
-  /** The path of the copy of the database, which no connection has open. */
-  path: string
-  /** Called with each entry before it is applied; `false` stops before it. */
-  onEntry?: ((entry: Entry) => boolean) | undefined
-}
+import type { Head, Node } from './node.ts'
+import { findUsable, listSnapshots, loadSnapshot, type Source } from './snapshots.ts'
 
 type Part = { entry: EntryOf<'pages'>; pages: Uint8Array }
-
+type From = {
+  /** The position of the copy; without it, the copy is created from the newest snapshot taken until `until`. */
+  at?: LogPosition | undefined
+  /** Milliseconds since the epoch; later entries are not applied. */
+  until?: number | undefined
+}
 export type Follower = Awaited<ReturnType<typeof openFollower>>
 
-/** Keeps a copy of the database up to date with the log.
- *  @param at the position of the copy; without it, the copy is created from the newest snapshot taken until `until` (ms
- *  since the epoch)
- *  @throws Error when there is no snapshot to start from */
+/** Brings a copy of the database to the end of the log, and keeps it there. No connection has the copy open.
+ *  @throws Error when there is no snapshot to start from · BucketError · LogError */
 export async function openFollower(
-  options: FollowerOptions,
-  { at, until = Number.POSITIVE_INFINITY }: { at?: LogPosition | undefined; until?: number },
+  { bucket, shared }: Source,
+  path: string,
+  { at, until = Number.POSITIVE_INFINITY }: From = {},
 ) {
-  const { store, shared, path, onEntry = () => true } = options
-  let place = at ?? (await loadNewest(options, until))
-  let last = place
-  let newest = await entryAt(place)
-  let next = nextPosition(last, newest)
+  let place = at ?? (await loadNewest({ bucket, shared }, path, until))
+  const known = await shared.read(place)
+  if (!known) throw new Error(`the log does not reach back to ${positionName(place)}`)
+  let last: Head = { place, entry: known.entry }
   let parts: Part[] = []
-  // Open the file last, so that no failure can occur between opening and `close`.
+  let applied = 0
   let file = await open(path, 'r+')
 
-  async function entryAt(one: LogPosition): Promise<Entry> {
-    const bytes = await shared.read(one)
-    if (!bytes) throw new Error(`the log does not reach back to ${positionName(one)}`)
-    return (await decode(bytes, one)).entry
-  }
-
   async function loadSnapshotOf({ snapshot }: EntryOf<'base'>) {
-    await loadSnapshot(store, snapshot, `${path}.new`)
+    await loadSnapshot(bucket, snapshot, `${path}.new`)
     await file.close()
     await rename(`${path}.new`, path)
     file = await open(path, 'r+')
   }
 
   /** @returns the parts of an incomplete commit; parts that a leader never completed are dropped */
-  async function apply(entry: Entry, pages: Uint8Array): Promise<Part[]> {
+  async function apply({ entry, pages }: LogEntry): Promise<Part[]> {
     if (entry.kind === 'base') await loadSnapshotOf(entry)
     if (entry.kind !== 'pages') return []
-    const part = { entry, pages }
-    const all = [...parts, part]
+    const all = [...parts, { entry, pages }]
     if (entry.partial) return all
-    for (const one of all) writePages(file, one)
-    await file.truncate(entry.databasePages * pageSizeOf(part))
+    const pageSize = pages.length / entry.numbers.length
+    for (const part of all) {
+      for (const [n, number] of part.entry.numbers.entries()) {
+        writeSync(file.fd, part.pages, n * pageSize, pageSize, (number - 1) * pageSize)
+      }
+    }
+    await file.truncate(entry.databasePages * pageSize)
     return []
   }
 
-  /** @returns whether to continue */
-  async function take(bytes: Uint8Array): Promise<boolean> {
-    const { entry, pages } = await decode(bytes, next)
-    if (!onEntry(entry)) return false
-    parts = await apply(entry, pages)
-    if (parts.length === 0) place = next
-    last = next
-    newest = entry
-    next = nextPosition(next, entry)
-    return true
+  /** Applies the new entries of the log.
+   *  @returns the number of entries
+   *  @throws BucketError · LogError */
+  async function advance(): Promise<number> {
+    const before = applied
+    for await (const one of shared.readFrom(nextPosition(last.place, last.entry))) {
+      if (one.entry.at > until) break
+      parts = await apply(one)
+      last = { place: one.place, entry: one.entry }
+      if (parts.length === 0) place = one.place
+      applied++
+    }
+    return applied - before
   }
 
+  const close = () => file.close()
+  await advance().catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
   return {
     /** The position of the last entry applied to the copy. */
     place: () => place,
-    /** The position of the next entry. */
-    next: () => next,
+    /** The last entry read. */
     last: () => last,
-    newest: () => newest,
-
-    /** Applies the new entries of the log.
-     *  @returns the number of entries
-     *  @throws StoreError · Error (an unreadable entry) */
-    async advance(): Promise<number> {
-      for (let count = 0; ; count++) {
-        const bytes = await shared.read(next)
-        if (!bytes || !(await take(bytes))) return count
-      }
-    },
-
-    /** Like `advance`, but faster over a long log. */
-    async catchUp(): Promise<void> {
-      for await (const [one, bytes] of readAll(shared, place)) {
-        const order = comparePositions(one, next)
-        if (order > 0) throw new Error(`log/${positionName(next)} is missing in the bucket`)
-        // Entries at earlier positions are late entries of former leaders.
-        if (order === 0 && !(await take(bytes))) return
-      }
-    },
-
+    applied: () => applied,
+    advance,
     /** Makes the copy safe against a power cut. */
     sync: () => file.datasync(),
-    close: () => file.close(),
+    close,
+  }
+}
+async function loadNewest(source: Source, path: string, until: number): Promise<LogPosition> {
+  const found = await findUsable(source, await listSnapshots(source.bucket), until)
+  if (!found) throw new Error('there is no snapshot in the bucket to start from')
+  await loadSnapshot(source.bucket, found.name, path)
+  return found.place
+}
+
+/** The moments that can be restored, in ms since the epoch; undefined when there is no snapshot. */
+export async function findRange(node: Node, head: Head | undefined) {
+  const snapshots = await listSnapshots(node.bucket)
+  for (const one of snapshots) {
+    const usable = await findUsable(node, [one])
+    if (usable && head) return { from: usable.manifest.at, to: head.entry.at, snapshots }
+  }
+  return undefined
+}
+
+const countedTables = ['users', 'messages', 'tickets', 'files']
+
+/** The numbers of rows in a restored database. */
+export function countRows(path: string): Record<string, number> {
+  const database = new Database(path)
+  try {
+    const count = (table: string) =>
+      Number(database.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
+    return Object.fromEntries(countedTables.map((table) => [table, count(table)]))
+  } finally {
+    database.close()
   }
 }
 
-/** Reads the entries after a position, several at a time. */
-async function* readAll(shared: ReplicaLog, behind: LogPosition) {
-  for await (const places of shared.listAfter(behind)) {
-    for (let n = 0; n < places.length; n += readAhead) {
-      const some = places.slice(n, n + readAhead)
-      const found = await Promise.all(some.map((one) => shared.read(one)))
-      for (const [m, one] of some.entries()) {
-        const bytes = found[m]
-        if (bytes) yield [one, bytes] as const
-      }
+/** Creates a database file from the bucket.
+ *  @param until the moment to restore in ms since the epoch; default: the newest state
+ *  @throws StartError · BucketError · Error */
+export async function restoreDatabase(node: Node, path: string, until?: number) {
+  const head = await node.findHead()
+  const range = await findRange(node, head)
+  if (!head || !range) throw new StartError('there is nothing to restore in the bucket')
+  if (until !== undefined && (until < range.from || until > Math.max(Date.now(), range.to))) {
+    throw new StartError(
+      `any moment from ${isoTime(range.from)} to ${isoTime(range.to)} can be restored`,
+    )
+  }
+  const follower = await openFollower(node, path, { until })
+  try {
+    await follower.sync()
+    const { place, entry } = follower.last()
+    const isShort = until === undefined || head.entry.at <= until
+    if (isShort && comparePositions(place, head.place) < 0) {
+      const missing = positionName(nextPosition(place, entry))
+      throw new Error(`log/${missing} is missing in the bucket`)
     }
+    return { head, at: entry.at, entries: follower.applied() }
+  } finally {
+    await follower.close()
   }
-}
-
-async function decode(bytes: Uint8Array, place: LogPosition) {
-  return await decodeEntry(bytes).catch((error: Error) => {
-    throw new Error(`log/${positionName(place)} in the bucket cannot be read: ${error.message}`)
-  })
-}
-
-const pageSizeOf = ({ entry, pages }: Part) => pages.length / entry.numbers.length
-
-function writePages(file: FileHandle, part: Part) {
-  const pageSize = pageSizeOf(part)
-  for (const [n, number] of part.entry.numbers.entries()) {
-    writeSync(file.fd, part.pages, n * pageSize, pageSize, (number - 1) * pageSize)
-  }
-}
-
-async function loadNewest(
-  { store, shared, path }: FollowerOptions,
-  until: number,
-): Promise<LogPosition> {
-  for (const { name } of (await listSnapshots(store)).reverse()) {
-    const manifest = await readManifest(store, name)
-    if (manifest.at > until || !(await isUsable(shared, name, manifest))) continue
-    await loadSnapshot(store, name, path)
-    return manifest.place
-  }
-  throw new Error('there is no snapshot in the bucket to start from')
 }

@@ -1,109 +1,121 @@
-import { existsSync } from 'node:fs'
+import { existsSync, fdatasync } from 'node:fs'
+import { promisify } from 'node:util'
+import { type PinnedPages, pinPages } from '../db/pinned-pages.ts'
+import { openWalReader, type WalIndex, type WalPosition, type WalReader } from '../db/wal-reader.ts'
 import type { Write } from '../db/writer.ts'
 import { AppError } from '../lib/errors.ts'
-import type { Log } from '../lib/log.ts'
 import { createAppender } from './appender.ts'
-import type { Clocks } from './clocks.ts'
-import { fingerprintOf } from './local-state.ts'
-import { type LogPosition, pagesPerPiece, type ReplicaLog } from './log.ts'
-import type { Replicated } from './node.ts'
-import type { ObjectStore } from './object-store.ts'
-import { createPageBuffer } from './page-buffer.ts'
-import { createSnapshotTaker } from './snapshot-taker.ts'
-import { pinState } from './snapshots.ts'
-import { openWalReader, type WalIndex, type WalPosition, type WalReader } from './wal-reader.ts'
-
-export type LeaderOptions = {
-  store: ObjectStore
-  shared: ReplicaLog
-  databasePath: string
-  node: string
-  settings: Replicated
-  log: Log
-  /** Called when another node leads, so that this node acknowledges no more writes. */
-  onFenced: (error: Error) => void
-}
-/** The start of a leader's epoch. */
-export type Leadership = {
-  /** The first place after its `begin` entry. */
-  next: LogPosition
-  /** The time at which the `begin` entry was sent. */
-  sentAt: Clocks
-  /** The local state that the log contains: the database file with this fingerprint, or the wal up to this position.
-   *  Undefined when unknown. */
-  from: { fingerprint: string } | { walPosition: WalPosition } | undefined
-}
+import { type Agreed, type LogPosition, pagesPerPiece } from './log.ts'
+import type { Leadership, Node } from './node.ts'
+import { createSnapshotKeeper } from './snapshot-keeper.ts'
 
 const diskIntervalMilliseconds = 1_000
 /** Writes that wait longer than this for the bucket are refused. */
 const acknowledgeTimeoutMilliseconds = 5_000
 /** The part of the lease in which a leader may acknowledge; the rest allows for clock drift. */
 const acknowledgedShare = 0.75
-const lapsePollMilliseconds = 50
+const pollMilliseconds = 50
 const retryAfterSeconds = 2
 const stallCheckMilliseconds = 200
 const restartMilliseconds = 2_000
 const dayMilliseconds = 86_400_000
+const maxPendingBytes = 64 * 1_048_576
 export const drainMilliseconds = 15_000
+const syncFile = promisify(fdatasync)
+
+/** Changes that become one commit in the log. */
+type Batch = {
+  /** The newest version of each changed page. */
+  pages: Map<number, Buffer>
+  bytes: number
+  /** The time of the oldest change. */
+  since: number | undefined
+  stored: PromiseWithResolvers<void>
+}
+
+const newBatch = (): Batch => ({
+  pages: new Map(),
+  bytes: 0,
+  since: undefined,
+  stored: Promise.withResolvers<void>(),
+})
 
 /** Ships commits: reads the wal after each commit and appends the changed pages to the log. */
-export function createLeader(options: LeaderOptions) {
-  const { store, databasePath, settings } = options
-  const { ack, pair, leaseMilliseconds } = settings
-  const appender = createAppender({ ...options, ...settings, now: store.now })
-  const snapshots = createSnapshotTaker(options, appender)
-  const heartbeatMilliseconds = leaseMilliseconds / 3
-  const ownInterval = ack === 'bucket' ? 1_000 / settings.putsPerSecond : diskIntervalMilliseconds
-  // Pending pages delay heartbeats too, so ship at least that often.
-  const interval = pair ? Math.min(ownInterval, heartbeatMilliseconds) : ownInterval
-  const pages = createPageBuffer()
+export function createLeader(node: Node, onFenced: (error: Error) => void) {
+  const { databasePath, settings } = node
+  const isByBucket = settings.ack === 'bucket'
+  let wakeUp = () => {}
+  const appender = createAppender(node, onFenced)
+  const snapshots = createSnapshotKeeper(node, appender, () => wakeUp())
   let lead: Leadership | undefined
   let wal: WalReader | undefined
   /** The changes cannot be read from the wal, so the log must continue from a new snapshot. */
   let needsSnapshot = false
-  let captured = 0
-  let stored = 0
-  /** The start of the process, until the leader has attached to the wal. */
-  let unstoredSince: number | undefined = performance.now()
-  let storing: { upTo: number; resolve: () => void }[] = []
+  /** Until the leader has attached to the wal, the log may lack anything. */
+  let pending: Batch = { ...newBatch(), since: performance.now() }
+  let shipping: Batch | undefined
   const waiting = new Set<(error: AppError) => void>()
-  let wakeUp = () => {}
+  let proposal: Agreed | undefined
   let ending: { isRelease: boolean; resolve: () => void } | undefined
   let isOver = false
   let isEnded = false
   let isUploading = false
   let isServing = false
 
-  const silentFor = () => performance.now() - appender.sentAt()
-  const lagMilliseconds = () =>
-    unstoredSince === undefined ? 0 : performance.now() - unstoredSince
-  /** Whether this node may no longer acknowledge writes, because a standby may lead. */
-  const hasLapsed = () => pair && appender.silence() > leaseMilliseconds * acknowledgedShare
+  const heartbeatMilliseconds = () => appender.agreed().lease / 3
+  const lagMilliseconds = () => {
+    const since = shipping?.since ?? pending.since
+    return since === undefined ? 0 : performance.now() - since
+  }
+  /** Whether a standby may lead unless this node is heard within that part of the lease. */
+  const isSilentFor = (share: number) => {
+    const { pair, lease } = appender.agreed()
+    return lead !== undefined && pair && appender.silence() > lease * share
+  }
+  const hasLapsed = () => isSilentFor(acknowledgedShare)
+
+  /** Pending pages delay heartbeats too, so a leader of a pair ships at least that often. */
+  function interval(): number {
+    const own = isByBucket ? 1_000 / settings.putsPerSecond : diskIntervalMilliseconds
+    return appender.agreed().pair ? Math.min(own, heartbeatMilliseconds()) : own
+  }
 
   function isStalled(): boolean {
     if (hasLapsed() || ending || isEnded) return true
-    if (ack === 'disk') return false
+    if (!isByBucket) return false
     // A start waits for its first snapshot.
     if (lead && isUploading && !isServing) return false
+    if (isServing && !snapshots.isRestorable()) return true
     return !lead || lagMilliseconds() > acknowledgeTimeoutMilliseconds
+  }
+
+  function put(number: number, from: Buffer): void {
+    const known = pending.pages.get(number)
+    if (known) return void from.copy(known)
+    pending.pages.set(number, Buffer.from(from))
+    pending.bytes += from.length
   }
 
   function capture(): void {
     const outcome = readWal()
     if (outcome === undefined || outcome === 'nothing') return
-    captured++
-    unstoredSince ??= performance.now()
-    if (outcome === 'gap' || pages.isFull()) needsSnapshot = true
-    // The next snapshot contains these pages.
-    if (needsSnapshot) pages.clear()
+    pending.since ??= performance.now()
+    if (outcome === 'gap' || pending.bytes > maxPendingBytes) needsSnapshot = true
+    if (needsSnapshot) dropPages()
     wakeUp()
+  }
+
+  /** The next snapshot contains them. */
+  function dropPages(): void {
+    pending.pages.clear()
+    pending.bytes = 0
   }
 
   /** If the wal cannot be read, the log continues from a new snapshot. */
   function readWal() {
     try {
       if (lead && !wal) attach(lead)
-      return wal?.read(pages.put)
+      return wal?.read(put)
     } catch (error) {
       appender.fail(error as Error)
       return 'gap'
@@ -118,16 +130,9 @@ export function createLeader(options: LeaderOptions) {
     }
     wal = openWalReader(databasePath)
     if (needsSnapshot) return
-    needsSnapshot = !continuesFrom(wal, from)
-    if (!needsSnapshot) unstoredSince = undefined
-  }
-
-  // The database is open, so every later change of the file by another process is in the wal too.
-  function continuesFrom(reader: WalReader, from: Leadership['from']): boolean {
-    if (!from) return false
-    if ('walPosition' in from) return reader.resume(from.walPosition)
-    reader.resumeAtBeginning()
-    return from.fingerprint === fingerprintOf(databasePath)
+    if (from === 'file') wal.resumeAtBeginning()
+    else needsSnapshot = !from || !wal.resume(from)
+    if (!needsSnapshot) pending.since = undefined
   }
 
   async function run() {
@@ -136,7 +141,9 @@ export function createLeader(options: LeaderOptions) {
 
   /** @returns whether it was the last step */
   async function step(): Promise<boolean> {
-    if (needsSnapshot || !pages.isEmpty()) await shipAtInterval()
+    if (needsSnapshot) await shipSnapshot()
+    else if (proposal) await propose(proposal)
+    else if (pending.pages.size > 0) await shipAtInterval()
     else if (ending) return await end(ending)
     else await stayAlive()
     return false
@@ -145,29 +152,85 @@ export function createLeader(options: LeaderOptions) {
   async function restartFromSnapshot(error: unknown): Promise<boolean> {
     appender.fail(error as Error)
     needsSnapshot = true
-    pages.clear()
+    dropPages()
+    returnBatch()
     await pause(restartMilliseconds, () => !!ending)
     return false
   }
 
+  /** The failed batch is stored when the next one is. */
+  function returnBatch() {
+    if (!shipping) return
+    pending.since = shipping.since
+    void pending.stored.promise.then(shipping.stored.resolve)
+    shipping = undefined
+  }
+
+  function takeBatch(): Batch {
+    shipping = pending
+    pending = newBatch()
+    return shipping
+  }
+
+  function settleBatch() {
+    shipping?.stored.resolve()
+    shipping = undefined
+  }
+
   async function shipAtInterval() {
-    if (needsSnapshot) return await shipSnapshot()
-    const rest = interval - silentFor()
-    if (rest > 0 && !ending) await pause(rest, () => ending !== undefined)
-    await shipPages()
+    const rest = interval() - appender.silence()
+    if (rest > 0 && !ending) await pause(rest, () => ending !== undefined || needsSnapshot)
+    if (!needsSnapshot) await shipPages()
+  }
+
+  async function shipPages() {
+    capture()
+    const position = wal?.position()
+    if (needsSnapshot || !wal || !position) return
+    const batch = [...takeBatch().pages].sort(([a], [b]) => a - b)
+    const pinned = pinForSnapshot(wal)
+    for (let n = 0; n < batch.length; n += pagesPerPiece) {
+      const part = batch.slice(n, n + pagesPerPiece)
+      const partial = n + pagesPerPiece < batch.length
+      const numbers = part.map(([number]) => number)
+      // Replication cannot resume in the middle of a commit.
+      const mark = partial ? undefined : walPositionOf(position)
+      await appender.append(
+        { kind: 'pages', partial, databasePages: position.pages, numbers, mark },
+        { pages: part.map(([, bytes]) => bytes), syncWal },
+      )
+    }
+    settleBatch()
+    if (pinned?.isHeld()) void snapshots.take(pinned)
+  }
+
+  const syncWal = async () => {
+    if (wal) await syncFile(wal.walFile)
   }
 
   /** Sends a heartbeat (pair), or one entry a day (single) so that an idle day still gets a snapshot. */
   async function stayAlive() {
-    const rest = (pair ? heartbeatMilliseconds : dayMilliseconds) - silentFor()
-    if (rest > 0) return await pause(rest, () => true)
+    const due = appender.agreed().pair ? heartbeatMilliseconds() : dayMilliseconds
+    const rest = due - appender.silence()
+    if (rest > 0 && !snapshots.isUrgent()) return await pause(rest, () => true)
+    // Another process may have committed.
+    capture()
+    if (needsSnapshot || pending.pages.size > 0) return
     const pinned = wal && pinForSnapshot(wal)
-    await appender.append('beat', {})
-    if (wal && pinned?.isHeld()) void snapshots.take(wal, pinned)
+    await appender.append({ kind: 'beat' })
+    if (pinned?.isHeld()) void snapshots.take(pinned)
+  }
+
+  async function propose(agreed: Agreed) {
+    // The log may have been silent for longer than the new lease.
+    await appender.append({ kind: 'beat' })
+    appender.announce(agreed)
+    await appender.append({ kind: 'beat' })
+    if (proposal === agreed) proposal = undefined
   }
 
   async function end({ isRelease, resolve }: NonNullable<typeof ending>): Promise<true> {
-    if (isRelease) await appender.append('release', {})
+    if (isRelease) await appender.append({ kind: 'release' })
     resolve()
     return true
   }
@@ -184,104 +247,58 @@ export function createLeader(options: LeaderOptions) {
     })
   }
 
-  async function shipPages() {
-    capture()
-    const position = wal?.position()
-    if (needsSnapshot || !wal || !position) return
-    const [upTo, takenAt] = [captured, performance.now()]
-    const batch = pages.take()
-    const pinned = pinForSnapshot(wal)
-    for (let n = 0; n < batch.length; n += pagesPerPiece) {
-      const part = batch.slice(n, n + pagesPerPiece)
-      const partial = n + pagesPerPiece < batch.length
-      const fields = {
-        partial,
-        databasePages: position.pages,
-        numbers: part.map(({ number }) => number),
-        // Replication cannot resume in the middle of a commit.
-        mark: partial ? undefined : walPositionOf(position),
-      }
-      const bytes = part.map((page) => page.bytes)
-      await appender.append('pages', fields, bytes)
-    }
-    markStored(upTo, takenAt)
-    if (pinned?.isHeld()) void snapshots.take(wal, pinned)
-  }
-
-  /** A pinned state lets the wal grow, so it is released when the bucket does not respond in time. */
-  function pinForSnapshot(from: WalReader) {
-    const pinned = snapshots.isDue() && !ending ? tryPin(from) : undefined
-    if (!pinned) return undefined
-    const release = () => snapshots.isRunning() || pinned.release()
-    setTimeout(release, acknowledgeTimeoutMilliseconds).unref()
-    return pinned
-  }
-
-  /** A failure here only skips the due snapshot. */
-  function tryPin(from: WalReader) {
+  /** Pins the state for a due snapshot; a failure skips it. A pinned state lets the wal grow, so it is released when the
+   *  bucket does not respond in time. */
+  function pinForSnapshot(from: WalReader): PinnedPages | undefined {
+    if (!snapshots.isDue() || ending) return undefined
     try {
-      return pinState(databasePath, from)
+      const pinned = pin(from)
+      const release = () => snapshots.isRunning() || pinned?.release()
+      setTimeout(release, acknowledgeTimeoutMilliseconds).unref()
+      return pinned
     } catch (error) {
       snapshots.postpone(error)
       return undefined
     }
   }
 
+  /** @returns undefined when another process has committed since the wal was read */
+  function pin(from: WalReader): PinnedPages | undefined {
+    const pinned = pinPages(databasePath, from)
+    if (from.isAtEnd()) return pinned
+    pinned.release()
+    return undefined
+  }
+
   /** Uploads a snapshot and continues the log from it. */
   async function shipSnapshot() {
     capture()
-    pages.clear()
-    const [upTo, takenAt] = [captured, performance.now()]
-    const pinned = wal && pinState(databasePath, wal)
-    if (!wal || !pinned) return await pause(lapsePollMilliseconds, () => false)
+    const place = appender.next()
+    const pinned = wal && pin(wal)
+    if (!pinned || !place) return await pause(pollMilliseconds, () => false)
+    takeBatch()
     // Pages captured from here on are newer than the snapshot.
     needsSnapshot = false
     isUploading = true
-    const uploading = snapshots.takeForEntry(wal, pinned, sendHeartbeatsDuring)
-    const snapshot = await uploading.finally(() => {
+    const upload = snapshots.takeForEntry(pinned, place).finally(() => {
       isUploading = false
+      wakeUp()
     })
-    await appender.append('base', { snapshot, mark: walPositionOf(pinned) })
-    markStored(upTo, takenAt)
+    upload.catch(() => {})
+    await sendHeartbeatsWhile(() => isUploading && !isOver)
+    const taken = await upload
+    const mark = walPositionOf(pinned)
+    await appender.append({ kind: 'base', snapshot: taken.name, mark }, { syncWal })
+    snapshots.entered(taken)
+    settleBatch()
   }
 
-  /** Sends heartbeats while a long upload runs. */
-  async function sendHeartbeatsDuring(work: Promise<unknown>) {
-    let isDone = false
-    const done = work.finally(() => {
-      isDone = true
-    })
-    let heartbeat: Promise<void> | undefined
-    const send = async () => {
-      await appender.append('beat', {})
-      heartbeat = undefined
+  async function sendHeartbeatsWhile(isBusy: () => boolean) {
+    while (isBusy()) {
+      const rest = heartbeatMilliseconds() - appender.silence()
+      await pause(Math.max(pollMilliseconds, rest), () => !isBusy())
+      if (isBusy() && appender.agreed().pair) await appender.append({ kind: 'beat' })
     }
-    try {
-      while (pair && !isDone) {
-        const rest = Math.max(lapsePollMilliseconds, heartbeatMilliseconds - silentFor())
-        // Unreferenced, so that it does not keep the process alive.
-        const later = new Promise<void>((resolve) => setTimeout(resolve, rest).unref())
-        await Promise.race([done, later])
-        if (!isDone) heartbeat ??= send()
-      }
-      await done
-    } finally {
-      // Only one entry may be in flight.
-      await heartbeat
-    }
-  }
-
-  function markStored(upTo: number, takenAt: number) {
-    stored = upTo
-    unstoredSince = captured > upTo ? takenAt : undefined
-    const covered = storing.filter((one) => one.upTo <= upTo)
-    storing = storing.filter((one) => one.upTo > upTo)
-    for (const { resolve } of covered) resolve()
-  }
-
-  async function storedUpTo(upTo: number) {
-    if (upTo > stored && !isEnded)
-      await new Promise<void>((resolve) => storing.push({ upTo, resolve }))
   }
 
   function refuseWaiting() {
@@ -292,13 +309,6 @@ export function createLeader(options: LeaderOptions) {
     if (isStalled()) refuseWaiting()
   }, stallCheckMilliseconds)
 
-  /** Ends shipping, and refuses waiting writes, which are not acknowledged. */
-  function stopWaiting() {
-    refuseWaiting()
-    isEnded = true
-    markStored(captured, performance.now())
-  }
-
   return {
     /** Must be called after each commit, of this process or another. */
     capture,
@@ -308,7 +318,8 @@ export function createLeader(options: LeaderOptions) {
       lead = leadership
       appender.start(leadership)
       capture()
-      void snapshots.start(leadership.next)
+      if (needsSnapshot) snapshots.expectFirst()
+      else void snapshots.start()
       void run()
     },
 
@@ -316,17 +327,18 @@ export function createLeader(options: LeaderOptions) {
     async sync(real: () => Promise<void>): Promise<void> {
       capture()
       // The next snapshot contains commits that cannot be read yet.
-      if (!wal) captured++
-      await Promise.all([real(), ack === 'bucket' && storedUpTo(captured)])
+      if (!wal) pending.since ??= performance.now()
+      const batch = pending.since === undefined ? shipping : pending
+      await Promise.all([real(), isByBucket && !isEnded && batch?.stored.promise])
       // Another node may lead by now. The next entry reveals it.
-      while (hasLapsed() && !isEnded) await Bun.sleep(lapsePollMilliseconds)
+      while (hasLapsed() && !isEnded) await Bun.sleep(pollMilliseconds)
     },
 
     /** Refuses writes with 503 while they cannot be acknowledged. A committed write may still be stored; a retry with the
      *  same key returns it. */
     guard(write: Write): Write {
-      if (ack === 'disk' && !pair) return write
       return <T>(work: () => T): Promise<T> => {
+        if (!isByBucket && !appender.agreed().pair) return write(work)
         if (isStalled()) return Promise.reject(unavailable())
         return new Promise<T>((resolve, reject) => {
           waiting.add(reject)
@@ -347,6 +359,17 @@ export function createLeader(options: LeaderOptions) {
 
     /** False while writes are refused. */
     isWritable: () => !isStalled(),
+    hasLapsed,
+    /** Whether a standby may lead by now, so that what is read here may be old. */
+    isCutOff: () => isSilentFor(1),
+    takeSnapshot: snapshots.request,
+    agreed: appender.agreed,
+    /** Tells all nodes what to go by. Resolves when the log has it. */
+    async agree(agreed: Agreed): Promise<void> {
+      proposal = agreed
+      wakeUp()
+      while (proposal === agreed) await Bun.sleep(pollMilliseconds)
+    },
 
     /** Ships the remaining commits.
      *  @param isRelease whether another node may lead at once
@@ -354,17 +377,16 @@ export function createLeader(options: LeaderOptions) {
     async drain(isRelease: boolean): Promise<boolean> {
       capture()
       snapshots.stop()
-      const ended =
-        wal &&
-        new Promise<true>((resolve) => {
-          ending = { isRelease, resolve: () => resolve(true) }
-          wakeUp()
-        })
-      const timedOut = new Promise<false>((resolve) => {
-        setTimeout(() => resolve(false), drainMilliseconds).unref()
-      })
-      const isComplete = await Promise.race([ended ?? false, timedOut])
-      stopWaiting()
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      if (wal) ending = { isRelease, resolve: () => resolve(true) }
+      else resolve(false)
+      wakeUp()
+      setTimeout(() => resolve(false), drainMilliseconds).unref()
+      const isComplete = await promise
+      refuseWaiting()
+      isEnded = true
+      settleBatch()
+      pending.stored.resolve()
       return isComplete
     },
 
@@ -375,17 +397,17 @@ export function createLeader(options: LeaderOptions) {
       isOver = true
       appender.stop()
       wakeUp()
-      const isComplete = wal?.isAtEnd() === true && pages.isEmpty() && !needsSnapshot
+      const isComplete = wal?.isAtEnd() === true && pending.pages.size === 0 && !needsSnapshot
       // A running snapshot may still read from these files.
       if (!snapshots.isRunning()) wal?.close()
       return isComplete ? appender.last() : undefined
     },
 
     stats: () => ({
-      role: 'leader' as const,
       place: appender.last(),
       lagMilliseconds: lagMilliseconds(),
       snapshotAt: snapshots.lastAt(),
+      isRestorable: snapshots.isRestorable(),
       ...appender.stats(),
     }),
   }

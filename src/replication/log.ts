@@ -1,57 +1,133 @@
 import { promisify } from 'node:util'
 import { zstdDecompress } from 'node:zlib'
 import { zstdCompress } from 'bun'
-import type { WalPosition } from './wal-reader.ts'
+import type { WalPosition } from '../db/wal-reader.ts'
+import { StartError } from '../lib/errors.ts'
+import { BucketError, type OpenBucket } from '../outside/bucket.ts'
 
 /** The position of an entry in the log. Each leadership is an epoch. Its `begin` entry is the last entry of the previous
  *  epoch, so a late entry of a former leader never takes a position of its successor. */
 export type LogPosition = { epoch: number; position: number }
 
-type Common = {
+/** The rules for all nodes: whether another node may lead, and after how many ms without an entry. */
+export type Agreed = { pair: boolean; lease: number }
+type Common = Agreed & {
   format: 1
   node: string
-  /** Milliseconds since the epoch, by the store's clock. */
+  /** The start of the process that wrote it; absent in entries of 0.1. */
+  start?: string | undefined
+  /** Milliseconds since the epoch. */
   at: number
-  /** Whether another node may lead after a silence of this one. */
-  pair: boolean
-  /** The silence, in ms, after which another node may lead; absent in entries of 0.1. */
-  lease?: number | undefined
   /** The position in that node's wal up to which the log is complete. */
   mark?: WalPosition | undefined
 }
-export type Entry = Common &
-  (
-    | { kind: 'begin' }
-    /** Changed pages. A commit consists of this entry and the `partial` ones before it. */
-    | { kind: 'pages'; partial: boolean; databasePages: number; numbers: number[] }
-    /** A snapshot that replaces all entries before. */
-    | { kind: 'base'; snapshot: string }
-    /** A heartbeat. */
-    | { kind: 'beat' }
-    /** The leader has released the lead, so any node may lead. */
-    | { kind: 'release' }
-  )
+/** The part of an entry that depends on its kind. The names are those of the stored format. */
+export type Content =
+  | { kind: 'begin' }
+  /** Changed pages. A commit consists of this entry and the `partial` ones before it. */
+  | {
+      kind: 'pages'
+      partial: boolean
+      databasePages: number
+      numbers: number[]
+      mark?: WalPosition | undefined
+    }
+  /** The snapshot entry: a snapshot that replaces all entries before. */
+  | { kind: 'base'; snapshot: string; mark?: WalPosition | undefined }
+  /** A heartbeat. */
+  | { kind: 'beat' }
+  /** The leader has released the lead, so any node may lead. */
+  | { kind: 'release' }
+export type Entry = Common & Content
 export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
+export type LogEntry = { place: LogPosition; entry: Entry; pages: Uint8Array }
+export type ReplicaLog = ReturnType<typeof openLog>
 
-/** The sequence of entries that all nodes share. */
-export type ReplicaLog = {
-  /** Writes an entry at a free position.
-   *  @returns whether this entry is stored there; false when another one is */
-  append(place: LogPosition, bytes: Uint8Array): Promise<boolean>
-  /** @returns undefined when there is no entry */
-  read(place: LogPosition): Promise<Uint8Array | undefined>
-  /** The positions after a given one, or all of them, in order. */
-  listAfter(place: LogPosition | undefined): AsyncGenerator<LogPosition[]>
-  trim(before: LogPosition): Promise<void>
-}
+/** An object of the log that cannot be read. */
+class LogError extends StartError {}
+
+/** Whether the bucket cannot be read, which may pass. */
+export const isOfBucket = (error: unknown): error is BucketError | LogError =>
+  error instanceof BucketError || error instanceof LogError
 
 export const origin: LogPosition = { epoch: 0, position: 0 }
 /** Pages per compressed piece. */
 export const pagesPerPiece = 1_024
+/** Entries that are read at once. */
+const readAhead = 8
+const deletedAtOnce = 8
 // The largest page size that SQLite supports.
 const maxPageBytes = 65_536
+// 0.1 did not write its lease.
+const defaultLeaseMilliseconds = 10_000
 const decompress = promisify(zstdDecompress)
-const compressionLevel = 1
+const keyOf = (place: LogPosition) => `log/${positionName(place)}`
+
+/** The sequence of entries that all nodes share: an object per entry, whose name is its position. */
+export function openLog(bucket: OpenBucket) {
+  async function read(place: LogPosition): Promise<LogEntry | undefined> {
+    const bytes = await bucket.get(keyOf(place))
+    if (!bytes) return undefined
+    const decoded = await decodeEntry(bytes).catch((error: Error) => {
+      throw new LogError(`${keyOf(place)} in the bucket cannot be read: ${error.message}`)
+    })
+    return { place, ...decoded }
+  }
+
+  /** The entries up to the end of the log or of the epoch. */
+  async function readSome({ epoch, position }: LogPosition, count: number): Promise<LogEntry[]> {
+    const places = Array.from({ length: count }, (_, n) => ({ epoch, position: position + n }))
+    const found = await Promise.all(places.map(read))
+    const end = found.findIndex((one, n) => !one || found[n - 1]?.entry.kind === 'begin')
+    return found.slice(0, end < 0 ? count : end).filter((one) => one !== undefined)
+  }
+
+  async function* listAfter(place?: LogPosition) {
+    for await (const page of bucket.list('log/', place && keyOf(place))) {
+      yield page.flatMap(({ key }) => parsePosition(key.slice('log/'.length)) ?? [])
+    }
+  }
+
+  return {
+    /** Writes an entry at a free position.
+     *  @returns whether this entry is stored there; false when another one is */
+    append: (place: LogPosition, bytes: Uint8Array) => bucket.create(keyOf(place), bytes),
+
+    /** The entries from a position on, in order.
+     *  @throws LogError */
+    async *readFrom(place: LogPosition): AsyncGenerator<LogEntry> {
+      let next = place
+      // A standby mostly finds one entry, so reading ahead begins with the third.
+      for (let n = 0; ; n++) {
+        const count = Math.min(2 ** Math.max(0, n - 1), readAhead)
+        const some = await readSome(next, count)
+        yield* some
+        const last = some.at(-1)
+        if (!last || (some.length < count && last.entry.kind !== 'begin')) return
+        next = nextPosition(last.place, last.entry)
+      }
+    },
+
+    /** The last position that is taken, listed from `after` on. */
+    async findLast(after?: LogPosition): Promise<LogPosition | undefined> {
+      let last: LogPosition | undefined
+      for await (const places of listAfter(after)) last = places.at(-1) ?? last
+      return last
+    },
+
+    /** Removes the entries before a position. */
+    async trim(before: LogPosition): Promise<void> {
+      for await (const places of listAfter()) {
+        const old = places.filter((one) => comparePositions(one, before) < 0)
+        for (let n = 0; n < old.length; n += deletedAtOnce) {
+          await Promise.all(old.slice(n, n + deletedAtOnce).map((one) => bucket.delete(keyOf(one))))
+        }
+        if (old.length < places.length) return
+      }
+    },
+    read,
+  }
+}
 
 export function comparePositions(a: LogPosition, b: LogPosition): number {
   return a.epoch - b.epoch || a.position - b.position
@@ -75,8 +151,7 @@ export function parsePosition(name: string): LogPosition | undefined {
 
 /** Encodes an entry: a line of JSON, then the compressed pages. */
 export async function encodeEntry(entry: Entry, pages: readonly Uint8Array[] = []) {
-  const body =
-    pages.length > 0 ? await zstdCompress(Buffer.concat(pages), { level: compressionLevel }) : ''
+  const body = pages.length > 0 ? await zstdCompress(Buffer.concat(pages), { level: 1 }) : ''
   const hash = Bun.hash.xxHash64(body).toString(16)
   return Buffer.concat([Buffer.from(`${JSON.stringify({ ...entry, hash })}\n`), Buffer.from(body)])
 }
@@ -84,8 +159,9 @@ export async function encodeEntry(entry: Entry, pages: readonly Uint8Array[] = [
 /** @returns the entry and the bytes of its pages
  *  @throws Error when it is not an entry, damaged, or from a later version */
 export async function decodeEntry(bytes: Uint8Array): Promise<{ entry: Entry; pages: Uint8Array }> {
-  const { head, body } = split(bytes)
-  const { hash, ...entry } = parseHead(head)
+  const end = bytes.indexOf(0x0a)
+  const body = bytes.subarray(end + 1)
+  const { hash, ...entry } = parseHead(Buffer.from(bytes.subarray(0, end)).toString())
   if (entry.format !== 1) throw new Error('it is from a later version: use a newer hostline')
   if (Bun.hash.xxHash64(body).toString(16) !== hash) throw new Error('it is damaged')
   return { entry, pages: body.length > 0 ? await unpack(body) : body }
@@ -102,15 +178,12 @@ export async function unpack(packed: Uint8Array): Promise<Uint8Array> {
   }
 }
 
-function split(bytes: Uint8Array) {
-  const end = bytes.indexOf(0x0a)
-  return { head: Buffer.from(bytes.subarray(0, end)).toString(), body: bytes.subarray(end + 1) }
-}
-
 function parseHead(text: string): Entry & { hash: string } {
   try {
     const head = JSON.parse(text)
-    if (typeof head.format === 'number' && typeof head.node === 'string') return head
+    if (typeof head.format === 'number' && typeof head.node === 'string') {
+      return { lease: defaultLeaseMilliseconds, ...head }
+    }
   } catch {
     // The error below replaces it.
   }

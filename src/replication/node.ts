@@ -1,129 +1,120 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import { databaseFile } from '../db/open.ts'
-import { StartError } from '../lib/errors.ts'
+import { databaseFile, replicaCopyFile } from '../db/open.ts'
+import type { WalPosition } from '../db/wal-reader.ts'
 import type { Log } from '../lib/log.ts'
-import { createBucketLog } from './bucket-log.ts'
-import { type Clocks, readClocks } from './clocks.ts'
-import type { Leadership } from './leader.ts'
-import { fingerprintOf, openLocalState } from './local-state.ts'
+import { openBucket } from '../outside/bucket.ts'
+import { openIdentity } from './identity.ts'
 import {
-  comparePositions,
-  decodeEntry,
+  type Agreed,
   type Entry,
   encodeEntry,
   type LogPosition,
   nextPosition,
+  openLog,
   origin,
-  positionName,
 } from './log.ts'
-import { openObjectStore } from './object-store.ts'
 import { listSnapshots } from './snapshots.ts'
 
+/** Two clocks at one moment: `steady` stops while the machine sleeps, `wall` can be set. */
+export type Clocks = { wall: number; steady: number }
 export type Head = { place: LogPosition; entry: Entry }
-/** The position of the `begin` entry of a leadership, and the time at which it was sent. */
-export type TermStart = { place: LogPosition; sentAt: Clocks }
-export type Replicated = NonNullable<Config['replica']>
+export type Settings = NonNullable<Config['replica']>
 export type Node = ReturnType<typeof openNode>
-
-/** A data directory and the bucket that it is replicated to. */
-export function openNode(dataDir: string, settings: Replicated, log: Log) {
-  const store = openObjectStore(settings.bucket, timeoutOf(settings))
-  const shared = createBucketLog(store)
-  const state = openLocalState(dataDir)
-  const databasePath = join(dataDir, databaseFile)
-
-  /** Appends the entry that makes this node the leader.
-   *  @returns undefined when another entry has the position
-   *  @throws StoreError */
-  async function begin(head: Head | undefined): Promise<TermStart | undefined> {
-    const place = head ? nextPosition(head.place, head.entry) : origin
-    const mark = head?.entry.node === state.node ? head.entry.mark : undefined
-    const { pair, leaseMilliseconds: lease } = settings
-    const common = { format: 1, node: state.node, at: store.now(), pair, lease } as const
-    const bytes = await encodeEntry({ ...common, kind: 'begin', mark })
-    const sentAt = readClocks()
-    return (await shared.append(place, bytes)) ? { place, sentAt } : undefined
-  }
-
-  /** Finds an entry near the end of the log, by the newest snapshot. */
-  async function findLateEntry(): Promise<LogPosition | undefined> {
-    for (const { place } of (await listSnapshots(store)).reverse()) {
-      if (await shared.read(place)) return place
-    }
-    return undefined
-  }
-
-  return {
-    dataDir,
-    settings,
-    log,
-    store,
-    shared,
-    state,
-    databasePath,
-    begin,
-
-    /** A first start on a full disk leaves an empty file. */
-    hasDatabase: () => existsSync(databasePath) && statSync(databasePath).size > 0,
-
-    /** The fingerprint of the database, if it is unchanged since the entry at `place`. */
-    fingerprintAt(place: LogPosition): string | undefined {
-      const { place: stored, stamp: fingerprint } = state.get()
-      if (!stored || !fingerprint || comparePositions(stored, place) !== 0) return undefined
-      return fingerprint === fingerprintOf(databasePath) ? fingerprint : undefined
-    },
-
-    /** @returns undefined when the log is empty
-     *  @throws StoreError · Error (the last object is not an entry) */
-    async findHead(): Promise<Head | undefined> {
-      let last = await findLateEntry()
-      for await (const places of shared.listAfter(last)) last = places.at(-1) ?? last
-      const bytes = last && (await shared.read(last))
-      if (!last || !bytes) return undefined
-      const { entry } = await decodeEntry(bytes).catch((error: Error) => {
-        throw new StartError(`log/${positionName(last)} in the bucket: ${error.message}`)
-      })
-      return { place: last, entry }
-    },
-
-    /** Makes this node the leader, which continues from its local database.
-     *  @returns undefined when another entry was stored first, perhaps a late one of this node
-     *  @throws StoreError */
-    async claim(head: Head | undefined): Promise<Leadership | undefined> {
-      const fingerprint = head && this.hasDatabase() ? this.fingerprintAt(head.place) : undefined
-      const start = await begin(head)
-      if (!start) return undefined
-      saveState(fingerprint === undefined ? {} : { place: start.place, stamp: fingerprint })
-      if (fingerprint !== undefined) return leadershipFrom(start, { fingerprint })
-      const walPosition = head?.entry.node === state.node ? head.entry.mark : undefined
-      return leadershipFrom(start, walPosition && { walPosition })
-    },
-  }
-
-  /** On a full disk the old state stays. It no longer matches the end of the log, so no start continues from it. */
-  function saveState(changed: Parameters<typeof state.set>[0]) {
-    try {
-      state.set(changed)
-    } catch (error) {
-      log.warn('the position of this node in the log cannot be stored', { error })
-    }
-  }
+/** The start of a leader's epoch. */
+export type Leadership = {
+  /** The place of its `begin` entry. */
+  place: LogPosition
+  start: string
+  agreed: Agreed
+  /** The time at which the `begin` entry was sent. */
+  sentAt: Clocks
+  /** The local state that the log contains: the database file alone, or the wal up to this position. Undefined when
+   *  unknown. */
+  from: 'file' | WalPosition | undefined
 }
 
 const longestTimeoutMilliseconds = 5_000
 const leastTimeoutMilliseconds = 500
 
-/** A timeout so short that a single hanging request does not lose the lease. */
-function timeoutOf({ pair, leaseMilliseconds }: Replicated): number {
-  if (!pair) return longestTimeoutMilliseconds
-  return Math.min(
-    longestTimeoutMilliseconds,
-    Math.max(leastTimeoutMilliseconds, leaseMilliseconds / 3),
-  )
+/** A data directory and the bucket that it is replicated to. */
+export function openNode(dataDir: string, settings: Settings, log: Log) {
+  const bucket = openBucket(settings.bucket, timeoutOf(settings))
+  const shared = openLog(bucket)
+  const identity = openIdentity(dataDir)
+  const databasePath = join(dataDir, databaseFile)
+  const copyPath = join(dataDir, replicaCopyFile)
+
+  return {
+    dataDir,
+    settings,
+    log,
+    bucket,
+    shared,
+    identity,
+    databasePath,
+    copyPath,
+
+    /** A first start on a full disk leaves an empty file. */
+    hasDatabase: () => existsSync(databasePath) && statSync(databasePath).size > 0,
+    hasCopy: () => existsSync(copyPath),
+
+    /** The last entry, searched from the newest snapshot on; undefined when the log is empty.
+     *  @throws BucketError · LogError */
+    async findHead(): Promise<Head | undefined> {
+      const near = await findLateEntry()
+      const place = (await shared.findLast(near)) ?? near
+      const found = place && (await shared.read(place))
+      return found && { place: found.place, entry: found.entry }
+    },
+
+    /** Appends the entry that makes this node the leader.
+     *  @returns undefined when another entry was stored first, perhaps a late one of this node
+     *  @throws BucketError */
+    async claim(
+      head: Head | undefined,
+      agreed: Agreed,
+      // Another node's position says nothing about the wal here.
+      from: Leadership['from'] = head && identity.wrote(head.entry) ? head.entry.mark : undefined,
+    ): Promise<Leadership | undefined> {
+      const place = placeAfter(head)
+      const start = identity.begin(head?.entry.start, agreed.pair)
+      const mark = typeof from === 'object' ? from : undefined
+      const common = { format: 1, node: identity.node, start, at: Date.now(), ...agreed } as const
+      const bytes = await encodeEntry({ ...common, kind: 'begin', mark })
+      await identity.note(place)
+      const sentAt = readClocks()
+      if (!(await shared.append(place, bytes))) return undefined
+      if (identity.get().adopts) identity.set({ adopts: undefined })
+      return { place, start, agreed, sentAt, from }
+    },
+  }
+
+  /** The entry of the newest snapshot. Its leader may have died before writing it. */
+  async function findLateEntry(): Promise<LogPosition | undefined> {
+    for (const { place } of (await listSnapshots(bucket)).reverse()) {
+      if (await shared.read(place)) return place
+    }
+    return undefined
+  }
+
+  /** In an emptied bucket the log goes on at the position that this node knows, where other nodes expect it. */
+  function placeAfter(head: Head | undefined): LogPosition {
+    if (head) return nextPosition(head.place, head.entry)
+    const note = identity.readNote()
+    return note ? nextPosition(note, { kind: 'beat' }) : origin
+  }
 }
 
-export function leadershipFrom({ place, sentAt }: TermStart, from: Leadership['from']): Leadership {
-  return { next: nextPosition(place, { kind: 'begin' }), sentAt, from }
+export const readClocks = (): Clocks => ({ wall: Date.now(), steady: performance.now() })
+
+/** The longest time in ms that may have passed since then. */
+export const silenceSince = ({ wall, steady }: Clocks): number =>
+  Math.max(Date.now() - wall, performance.now() - steady)
+
+/** A timeout so short that a single hanging request does not lose the lease. */
+function timeoutOf({ leaseMilliseconds }: Settings): number {
+  const third = Math.max(leastTimeoutMilliseconds, leaseMilliseconds / 3)
+  return Math.min(longestTimeoutMilliseconds, third)
 }

@@ -1,24 +1,19 @@
-import type { Database } from 'bun:sqlite'
-import { existsSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { mustBeServable } from '../db/migrations.ts'
 import { takeDirectory } from '../db/open.ts'
-import type { FileStorage } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
-import { createReplicatedFiles } from './files.ts'
-import { createLeader, type Leadership } from './leader.ts'
-import { fingerprintOf } from './local-state.ts'
-import type { LogPosition } from './log.ts'
-import { type Head, type Node, openNode, type Replicated } from './node.ts'
-import { StoreError } from './object-store.ts'
-import { followUntilLead, type StandbyProgress } from './standby.ts'
+import { createLeader } from './leader.ts'
+import { type Agreed, comparePositions, isOfBucket, type LogPosition } from './log.ts'
+import { type Head, type Leadership, type Node, openNode, type Settings } from './node.ts'
+import { becomeCopy, followUntilLead, type StandbyProgress } from './standby.ts'
 
 /** The state of a node, for the operator. */
 export type ReplicaStats = {
+  /** `leader` as long as no other node may lead. */
   role: 'leader' | 'standby'
   place?: LogPosition | undefined
+  agreed?: Agreed | undefined
   /** The age of the oldest change that is not in the bucket; on a standby, of its newest entry. */
   lagMilliseconds: number
   objects: number
@@ -26,14 +21,20 @@ export type ReplicaStats = {
   failures: number
   storedAt?: number | undefined
   snapshotAt?: number | undefined
+  /** Whether the bucket has a snapshot from which the log continues, as far as this node knows. */
+  isRestorable: boolean
+  /** When the bucket was last restored for a try. */
+  drilledAt?: number | undefined
+  /** The reason why the last try failed. */
+  drillFailure?: string | undefined
   failure?: { at: number; reason: string } | undefined
 }
 
 type JoinOptions = {
   config: Config
-  settings: Replicated
+  settings: Settings
   log: Log
-  /** A standby never leads at once, even if it led last. */
+  /** A standby makes no log, and with a database of its own waits a lease for another leader. */
   isStandby: boolean
   /** Starts the server of a standby; the returned function stops it. */
   serveStandby: (stats: () => ReplicaStats) => () => Promise<void>
@@ -41,94 +42,71 @@ type JoinOptions = {
 }
 
 const retryMilliseconds = 2_000
-const handOverPollMilliseconds = 500
-/** A file with this name requests the leader to release the lead. */
-export const handOverFile = 'hand-over'
 
 export type Replica = Awaited<ReturnType<typeof joinReplication>>
 
-/** Joins the nodes that share a bucket. Resolves when this node leads, which may never happen on a standby.
+/** Joins the nodes that share a bucket. Resolves when this node leads, which may never happen on a standby. If the bucket
+ *  cannot be read and no other node may lead, the server starts with its local database and ships later.
  *  @throws StartError with one line for the operator */
 export async function joinReplication(options: JoinOptions) {
-  const { settings, log, isStandby } = options
-  const { dataDir } = options.config
+  const { settings, log, config, isStandby } = options
   // Lock before claiming the lead, because a second process would otherwise end the leadership of the first.
-  const unlock = takeDirectory(dataDir)
-  const node = openNode(dataDir, settings, log)
+  const unlock = takeDirectory(config.dataDir)
+  const node = openNode(config.dataDir, settings, log)
+  const standby = createStandby(options)
+  const mayStartAlone = () =>
+    node.hasDatabase() && !isStandby && !(node.identity.get().pair ?? settings.pair)
   try {
     if (node.hasDatabase()) mustBeServable(node.databasePath)
-    const lead =
-      settings.pair || isStandby ? await leadOfPair(node, options) : await leadAlone(node)
-    return { ...createReplica(node, lead, options), unlock }
+    const lead = await untilReadable(
+      log,
+      () => claimOrFollow(node, options, standby),
+      (error) => {
+        if (mayStartAlone()) return true
+        standby.noteFailure(error)
+        return false
+      },
+    )
+    return createReplica(node, lead, { ...options, unlock })
   } catch (error) {
     unlock()
     throw error
-  }
-}
-
-/** @returns undefined when the bucket does not respond; then the server starts with its local database and ships later */
-async function leadAlone(node: Node): Promise<Leadership | undefined> {
-  try {
-    return await claimAlone(node)
-  } catch (error) {
-    if (!(error instanceof StoreError && node.hasDatabase())) throw error
-    node.log.error('the bucket does not respond: commits are shipped later', { error })
-    return undefined
-  }
-}
-
-async function claimAlone(node: Node): Promise<Leadership> {
-  if (!(await node.store.probeConditionalWrites())) {
-    node.log.warn(
-      'the bucket does not support conditional writes (If-None-Match): it is a backup of this machine only, and no other machine may write to it',
-    )
-  }
-  for (;;) {
-    const head = await node.findHead()
-    if (head) mustOwnLog(head, node)
-    else node.log.info('the log in the bucket is new', { node: node.state.node })
-    const lead = await node.claim(head)
-    // A late entry of this node's previous run may have been stored first: the next attempt comes after it.
-    if (lead) return lead
-  }
-}
-
-function mustOwnLog({ entry }: Head, { state, dataDir, ...node }: Node) {
-  if (!node.hasDatabase()) {
-    throw new StartError(
-      `there is no database in ${dataDir}, but there is one in the bucket: run hostline restore s3, or set another prefix in REPLICA_S3_URL`,
-    )
-  }
-  if (entry.node === state.node || state.get().restored) return
-  throw new StartError(
-    `the bucket belongs to the database of ${entry.node}: run hostline restore s3 --force, or set another prefix in REPLICA_S3_URL`,
-  )
-}
-
-async function leadOfPair(node: Node, options: JoinOptions): Promise<Leadership> {
-  const standby = createStandby(node, options)
-  const work = async () => {
-    await mustSupportConditions(node)
-    return await claimOrFollow(node, options, standby)
-  }
-  try {
-    return await untilReachable(node.log, work, standby.noteFailure)
   } finally {
     await standby.stop()
+  }
+}
+
+/** Repeats `work` while the bucket cannot be read.
+ *  @param mayGoOn called after each failure; true ends the attempts */
+async function untilReadable<T>(
+  log: Log,
+  work: () => Promise<T>,
+  mayGoOn: (error: Error) => boolean,
+): Promise<T | undefined> {
+  for (let isLogged = false; ; isLogged = true) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isOfBucket(error)) throw error
+      if (!isLogged) log.error('the bucket cannot be read: trying again', { error })
+      if (mayGoOn(error)) return undefined
+    }
+    await Bun.sleep(retryMilliseconds)
   }
 }
 
 type Standby = ReturnType<typeof createStandby>
 
 /** The server of a standby. It starts when this node does not lead at once. */
-function createStandby({ store }: Node, { serveStandby }: JoinOptions) {
+function createStandby({ serveStandby }: JoinOptions) {
   const progress: StandbyProgress = { failures: 0 }
   let stop: (() => Promise<void>) | undefined
 
   function stats(): ReplicaStats {
     const { newestAt, ...known } = progress
-    const lagMilliseconds = newestAt === undefined ? 0 : Math.max(0, store.now() - newestAt)
-    return { role: 'standby', objects: 0, bytes: 0, lagMilliseconds, ...known }
+    const lagMilliseconds = newestAt === undefined ? 0 : Math.max(0, Date.now() - newestAt)
+    const nothing = { objects: 0, bytes: 0, isRestorable: true }
+    return { role: 'standby', ...nothing, lagMilliseconds, ...known }
   }
 
   const serve = () => {
@@ -138,127 +116,165 @@ function createStandby({ store }: Node, { serveStandby }: JoinOptions) {
   return {
     progress,
     serve,
-    noteFailure({ message }: StoreError): void {
+    noteFailure({ message }: Error): void {
       progress.failures++
-      progress.failure = { at: store.now(), reason: message }
+      progress.failure = { at: Date.now(), reason: message }
       serve()
     },
     stop: async () => stop?.(),
   }
 }
 
+/** Leads if this directory contains everything that the log does; else follows, if the log allows a standby.
+ *  @throws StartError for a directory that must not go on · BucketError · LogError */
 async function claimOrFollow(
   node: Node,
   options: JoinOptions,
-  standby: Standby,
+  standby: Standby | undefined,
 ): Promise<Leadership> {
-  const head = await node.findHead()
-  if (!head) mayBegin(node, options)
-  const { restored } = node.state.get()
-  // Without a pair no standby may lead, so a restore implies that the old machine is gone.
-  const isPast = restored === 'past' || (restored !== undefined && head?.entry.pair === false)
-  const isWaiting = isPast || options.isStandby
-  const isFollower = head && !isPast && !isLeader(head, node)
-  if (isWaiting || isFollower) standby.serve()
-  if (isFollower) return await followUntilLead(node, standby.progress)
-  // The local database may contain unshipped commits. Wait one lease for another leader, and discard them only if one
-  // appears.
-  if (isWaiting) await Bun.sleep(head?.entry.lease ?? node.settings.leaseMilliseconds)
-  const lead = await node.claim(head)
-  if (lead) return lead
-  if (isPast) throw new StartError('another node leads: stop it, and repeat the restore')
-  return await claimOrFollow(node, options, standby)
-}
-
-async function mustSupportConditions({ store }: Node) {
-  if (await store.probeConditionalWrites()) return
-  throw new StartError(
-    'the bucket does not support conditional writes (If-None-Match), so two nodes could lead at once: use another store, or REPLICA_PAIR=false',
-  )
-}
-
-/** Whether this node led last and has not released the lead. */
-const isLeader = ({ entry }: Head, { state, hasDatabase }: Node) =>
-  entry.node === state.node && entry.kind !== 'release' && hasDatabase()
-
-function mayBegin({ dataDir, hasDatabase }: Node, { isStandby }: JoinOptions) {
-  if (hasDatabase() && !isStandby) return
-  throw new StartError(
-    `there is no log in the bucket: start the leader first, or run hostline replica init where its database is (not in ${dataDir})`,
-  )
-}
-
-async function untilReachable<T>(
-  log: Log,
-  work: () => Promise<T>,
-  onFailure: (error: StoreError) => void,
-): Promise<T> {
-  for (let isLogged = false; ; isLogged = true) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      onFailure(error)
-      if (!isLogged) log.error('the bucket does not respond: trying again', { error })
-      await Bun.sleep(retryMilliseconds)
-    }
+  await mustSupportConditions(node)
+  for (;;) {
+    const head = await node.findHead()
+    if (roleOf(node, head, options) === 'standby') return await follow(node, standby)
+    const isWaiting = options.isStandby || node.identity.get().adopts !== undefined
+    if (isWaiting && head && (await isOvertaken(node, head, standby))) continue
+    warnOfDifference(node, head)
+    const { pair, lease } = head?.entry ?? agreedOf(options.settings)
+    const lead = await node.claim(head, { pair, lease })
+    if (lead) return lead
   }
 }
+
+async function follow(node: Node, standby: Standby | undefined): Promise<Leadership> {
+  if (!standby)
+    throw new StartError('another node leads: this one follows when it is started again')
+  standby.serve()
+  return await followUntilLead(node, standby.progress)
+}
+
+export const agreedOf = ({ pair, leaseMilliseconds }: Settings): Agreed => ({
+  pair,
+  lease: leaseMilliseconds,
+})
+
+/** Waits for a lease whether another node leads. */
+async function isOvertaken(node: Node, head: Head, standby?: Standby): Promise<boolean> {
+  if (!head.entry.pair) return false
+  standby?.serve()
+  await Bun.sleep(head.entry.lease)
+  const later = await node.findHead()
+  return !later || comparePositions(later.place, head.place) !== 0
+}
+
+async function mustSupportConditions({ bucket }: Pick<Node, 'bucket'>) {
+  if (await bucket.hasConditionalWrites()) return
+  throw new StartError(
+    'the bucket does not support conditional writes (If-None-Match), so two servers could write at once: use another store',
+  )
+}
+
+/** @throws StartError for a directory that may neither lead nor follow */
+function roleOf(node: Node, head: Head | undefined, { isStandby }: JoinOptions) {
+  const { identity } = node
+  if (!head) return mayBegin(node, isStandby)
+  const isOwn = identity.hasWritten(head.place, head.entry)
+  const { adopts } = identity.get()
+  if (node.hasDatabase() && isOwn) return 'leader'
+  if (node.hasDatabase() && adopts) return mayAdopt(adopts, head)
+  // A machine that stopped in good order, or that could not finish its take-over, has a copy.
+  if (isOwn ? node.hasCopy() : head.entry.pair) return 'standby'
+  throw new StartError(refusalOf(node, head))
+}
+
+/** An empty log is begun by a machine with the database, or by the first one of all. */
+function mayBegin(node: Node, isStandby: boolean) {
+  if (node.hasDatabase() || !(isStandby || node.hasCopy())) return 'leader'
+  throw new StartError(
+    `there is no log in the bucket: start the leader first, or run hostline replica init where its database is (not in ${node.dataDir})`,
+  )
+}
+
+function mayAdopt(adopts: LogPosition, { place, entry }: Head) {
+  if (comparePositions(adopts, place) === 0) return 'leader'
+  throw new StartError(
+    `${entry.node} has written to the bucket since the restore: stop it, and repeat the restore`,
+  )
+}
+
+/** The reason why a single server does not start. */
+function refusalOf(node: Node, { entry }: Head): string {
+  const { identity, dataDir } = node
+  const remedy =
+    'run hostline restore s3 --force to take the newest state from the bucket, or hostline replica init --force to replace that by the state here'
+  if (!node.hasDatabase()) {
+    return `there is no database in ${dataDir}, but there is one in the bucket: run hostline restore s3, or set another prefix in REPLICA_S3_URL`
+  }
+  if (!identity.isOfThisMachine()) return `${dataDir} is from another machine: ${remedy}`
+  if (entry.node === identity.node || (identity.get().starts ?? []).length > 0) {
+    return `the database in ${dataDir} is behind the bucket, as an old copy of it or a clone would be: ${remedy}`
+  }
+  return `the bucket belongs to the database of ${entry.node}: ${remedy}, or set another prefix in REPLICA_S3_URL`
+}
+
+function warnOfDifference({ settings, log }: Node, head: Head | undefined) {
+  const reason = head && differenceOf(settings, head.entry)
+  if (reason) log.warn(reason)
+}
+
+/** Two machines go by the log, whatever their configurations say. */
+export function differenceOf(settings: Settings, { pair, lease }: Agreed): string | undefined {
+  const ours = agreedOf(settings)
+  if (ours.pair === pair && (ours.lease === lease || !pair)) return undefined
+  return `REPLICA_PAIR and REPLICA_LEASE differ from the log, which says ${agreedText({ pair, lease })} and counts: hostline replica init --pair ${ours.pair} --lease ${ours.lease / 1_000} changes it`
+}
+
+export const agreedText = ({ pair, lease }: Agreed) => `pair ${pair}, lease ${lease / 1_000} s`
 
 /** The replication of a leader, which ships its commits. */
 function createReplica(
   node: Node,
   lead: Leadership | undefined,
-  { settings, log, ...options }: JoinOptions,
+  options: JoinOptions & { unlock: () => void },
 ) {
-  const { store, shared, databasePath, state, dataDir } = node
-  const leader = createLeader({
-    store,
-    shared,
-    databasePath,
-    node: state.node,
-    settings,
-    log,
-    onFenced: options.onFenced,
-  })
+  const { log, unlock } = options
+  const { identity } = node
+  const leader = createLeader(node, options.onFenced)
   const { promise: handOver, resolve: beginHandOver } = Promise.withResolvers<void>()
-  const request = join(dataDir, handOverFile)
-  rmSync(request, { force: true })
   let isHandingOver = false
-  const timer = setInterval(() => {
-    if (!existsSync(request)) return
-    rmSync(request)
-    isHandingOver = settings.pair
-    if (isHandingOver) beginHandOver()
-  }, handOverPollMilliseconds)
   let isEnding = false
-  let stopFiles = () => {}
   let isWhole = false
+  let drillFailure: string | undefined
 
+  /** For a single server whose bucket could not be read at the start. */
   async function beginLater() {
-    const claim = async () => (isEnding ? undefined : await claimAlone(node))
-    const later = await untilReachable(log, claim, leader.fail)
+    const claim = async () => (isEnding ? undefined : await claimOrFollow(node, options, undefined))
+    const later = await untilReadable(log, claim, (error) => {
+      leader.fail(error)
+      return isEnding
+    })
     if (later && !isEnding) leader.begin(later)
   }
 
   return {
-    capture: leader.capture,
-    sync: leader.sync,
-    guard: leader.guard,
-    serve: leader.serve,
-    isWritable: leader.isWritable,
-    stats: (): ReplicaStats => leader.stats(),
+    ...leader,
+    stats: (): ReplicaStats => ({
+      // Metrics may be a second old when they are read.
+      role: leader.hasLapsed() ? 'standby' : 'leader',
+      agreed: leader.agreed(),
+      drilledAt: identity.get().drilledAt,
+      drillFailure,
+      ...leader.stats(),
+    }),
     /** Resolves when the operator requests a hand-over. */
     handOver,
-
-    /** Files on the disk, each with a copy in the bucket. */
-    filesOf(disk: FileStorage, directory: string, sqlite: Database): FileStorage {
-      const { ack, keepMilliseconds } = settings
-      const waitsForBucket = ack === 'bucket'
-      const options = { store, disk, directory, sqlite, waitsForBucket, keepMilliseconds, log }
-      const { stop, ...files } = createReplicatedFiles(options)
-      stopFiles = stop
-      return files
+    requestHandOver(): void {
+      isHandingOver = true
+      beginHandOver()
+    },
+    lastDrillAt: () => identity.get().drilledAt,
+    noteDrill(drilledAt: number, reason?: string): void {
+      drillFailure = reason
+      if (reason === undefined) identity.set({ drilledAt })
     },
 
     /** Starts shipping; the database must be open. */
@@ -270,18 +286,15 @@ function createReplica(
     /** Ships the remaining commits; must be called before the database is closed. */
     async drain(): Promise<void> {
       isEnding = true
-      clearInterval(timer)
-      stopFiles()
       isWhole = await leader.drain(isHandingOver)
       if (!isWhole) log.warn('the bucket lacks the last commits; the next start ships them')
     },
-
     /** Must be called after the database is closed. */
     close(): void {
-      // Take the fingerprint first, so that a later commit by a command changes it.
-      const fingerprint = fingerprintOf(databasePath)
       const place = leader.close()
-      if (place && isWhole) state.set({ place, stamp: fingerprint })
+      if (place && isWhole && leader.agreed().pair) becomeCopy(node, place)
+      identity.close()
+      unlock()
     },
   }
 }

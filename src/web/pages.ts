@@ -1,12 +1,23 @@
-import { gunzipSync } from 'node:zlib'
 import { Elysia } from 'elysia'
+import reasons from '../../docs/reasons.md' with { type: 'text' }
 import type { PageName } from '../../scripts/build-pages.ts'
 import { hidden } from '../api/operation.ts'
+import type { Settings } from '../db/settings-store.ts'
+import { readForm } from '../http/body.ts'
+import { type Compressed, compress, compressedAnswer } from '../http/compressed-answer.ts'
+import { isTagKnown } from '../http/file-answer.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import { sha256 } from '../lib/hash.ts'
-import { locales } from '../lib/i18n.ts'
+import { type Locale, locales } from '../lib/i18n.ts'
+import { textOn } from '../outside/mail/face.ts'
 import { type AccountPage, accountPage } from './account/account-pages.ts'
+import {
+  changeByForm,
+  type MailPreferences,
+  mailPreferencesPage,
+} from './account/mail-preferences.ts'
+import type { Documents } from './reference/documents.ts'
 import { startPage } from './start/start-page.ts'
 
 /** No external or inline content, and no embedding in frames. */
@@ -25,23 +36,34 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-type PagesOptions = { version: string; demo: boolean }
+export type PagesOptions = {
+  version: string
+  demo: boolean
+  settings: Settings
+  mailPreferences: MailPreferences
+  /** The OpenAPI and AsyncAPI documents. */
+  describe: () => Promise<object>
+}
 
 /** The console, the demo, the API reference, the start page and the pages behind mailed links. Their files are
  *  loaded at the first request. */
-export function pageRoutes({ version, demo }: PagesOptions) {
+export function pageRoutes(options: PagesOptions) {
+  const { version, demo, settings, describe } = options
   const routes = new Elysia({ name: 'pages' })
     .use(routeBase)
     .get(
       '/',
-      ({ set, request }) => page(set, request, 'start', (html) => startPage(html, version, demo)),
+      ({ set, request, context: { locale } }) =>
+        page(set, request, 'start', (html) => startPage(html, { version, demo, locale })),
       hidden,
     )
-    .use(appRoutes('/console', 'console'))
-    .use(appRoutes('/docs', 'reference'))
+    .use(appRoutes('/console', 'console', (html) => inName(html, settings)))
+    .use(referenceRoutes(describe))
+    .get('/platform.css', ({ set }) => platformStyle(set, settings), hidden)
     .get('/assets/:name', ({ set, request, params }) => asset(set, request, params.name), hidden)
+  routes.use(mailPreferencesRoutes(options))
   if (demo) routes.use(appRoutes('/demo', 'demo'))
-  for (const name of accountPageNames) routes.use(accountPageRoute(name))
+  for (const name of accountPageNames) routes.use(accountPageRoute(name, settings))
   return routes
 }
 
@@ -53,24 +75,137 @@ const accountPageNames = [
   'set-up',
 ] as const satisfies AccountPage[]
 
+/** The console takes the name of the platform from its title. */
+const inName = (html: string, settings: Settings) =>
+  html.replace(
+    /<title>.*<\/title>/,
+    () => `<title>${Bun.escapeHTML(settings.get('platform_name'))}</title>`,
+  )
+
 /** A single-page app: every path below the prefix gets the same HTML. */
-function appRoutes(path: string, name: PageName) {
+function appRoutes(path: string, name: PageName, fill?: (html: string) => string) {
   const show = ({ set, request }: { set: ResponseSet; request: Request }) =>
-    page(set, request, name)
+    page(set, request, name, fill)
   return new Elysia().use(routeBase).get(path, show, hidden).get(`${path}/*`, show, hidden)
 }
 
+const searchIndex = '/docs/search.json'
+
+/** The API reference, made at the first request. `/docs/ID` leads to a section. */
+function referenceRoutes(describe: PagesOptions['describe']) {
+  let made: ReturnType<typeof makeReference> | undefined
+  async function answer({
+    set,
+    request,
+    path,
+  }: {
+    set: ResponseSet
+    request: Request
+    path: string
+  }) {
+    made ??= makeReference(describe)
+    const { files, homes } = await made
+    const file = files.get(path)
+    if (file) {
+      set.headers['content-security-policy'] = policy
+      return compressedAnswer(request, set, await file())
+    }
+    const id = path.slice('/docs/'.length)
+    const home = homes.get(id)
+    set.status = 302
+    set.headers['location'] = home ? `${home}#${encodeURIComponent(id)}` : '/docs'
+    return undefined
+  }
+  return new Elysia().use(routeBase).get('/docs', answer, hidden).get('/docs/*', answer, hidden)
+}
+
+async function makeReference(describe: PagesOptions['describe']) {
+  const [{ html }, { referenceOf }, documents] = await Promise.all([
+    import('./page-files.ts'),
+    import('./reference/page.ts'),
+    describe(),
+  ])
+  const known = documents as Documents // the descriptions of this service, as far as the pages show them
+  const { pages, homes, index } = referenceOf(html.reference, known, reasons)
+  const files = new Map([[searchIndex, once('application/json', JSON.stringify(index))]])
+  for (const [path, text] of pages) files.set(path, once('text/html; charset=utf-8', text))
+  return { files, homes }
+}
+
+/** Compresses a file when it is first asked for. */
+function once(type: string, text: string): () => Promise<Compressed> {
+  let made: Promise<Compressed> | undefined
+  return () => {
+    made ??= compress(type, text)
+    return made
+  }
+}
+
 /** The page behind a mailed or printed link. The language is that of the link, or else of the browser. */
-function accountPageRoute(name: AccountPage) {
+function accountPageRoute(name: AccountPage, settings: Settings) {
   return new Elysia().use(routeBase).get(
     `/${name}`,
     ({ set, request, query, context }) => {
-      const { lang }: Record<string, unknown> = query
-      const locale = locales.find((known) => known === lang) ?? context.locale
-      return page(set, request, 'account', (html) => accountPage(html, name, locale))
+      const locale = localeOf(query, context)
+      return page(set, request, 'account', (html) => accountPage(html, name, { locale, settings }))
     },
     hidden,
   )
+}
+
+function localeOf({ lang }: Record<string, unknown>, context: { locale: Locale }): Locale {
+  return locales.find((known) => known === lang) ?? context.locale
+}
+
+/** The preferences behind the link in mails. A mail program posts the address, too (RFC 8058). */
+function mailPreferencesRoutes({ settings, mailPreferences }: PagesOptions) {
+  const path = '/mail-preferences'
+  type Asked = {
+    set: ResponseSet
+    request: Request
+    query: Record<string, unknown>
+    context: { locale: Locale }
+  }
+  async function answer({ set, request, query, context }: Asked, done?: 'stopped' | 'saved') {
+    const { token = '' } = query
+    if (!mailPreferences.isSigned(String(token))) set.status = 400
+    const text = await page(set, request, 'account', (html) =>
+      mailPreferencesPage(html, {
+        preferences: mailPreferences,
+        token: String(token),
+        done,
+        locale: localeOf(query, context),
+        settings,
+      }),
+    )
+    set.headers['content-security-policy'] = policy.replace(
+      "form-action 'none'",
+      "form-action 'self'",
+    )
+    set.headers['cache-control'] = 'no-store'
+    return text
+  }
+  return new Elysia()
+    .use(routeBase)
+    .get(path, (asked) => answer(asked), hidden)
+    .post(
+      path,
+      async (asked) => {
+        const { token = '' }: Record<string, unknown> = asked.query
+        const form = await readForm(asked.request)
+        return answer(asked, await changeByForm(mailPreferences, String(token), form))
+      },
+      { ...hidden, maxFileBytes: 0 },
+    )
+}
+
+/** The colour of the platform, for the account pages. */
+function platformStyle({ headers }: ResponseSet, settings: Settings): string {
+  headers['content-type'] = 'text/css; charset=utf-8'
+  headers['cache-control'] = 'no-cache'
+  const accent = settings.get('accent')
+  // Links are read on light and dark ground, where a colour for buttons may be too faint.
+  return `:root{--accent:${accent};--accent-strong:${accent};--on-accent:${textOn(accent)}}a,a:hover{color:var(--ink)}`
 }
 
 type ResponseSet = { headers: Record<string, string | number>; status?: number | string }
@@ -90,7 +225,7 @@ async function page(
     'content-security-policy': policy,
     etag: tag,
   })
-  if (request.headers.get('if-none-match') === tag) {
+  if (isTagKnown(request.headers.get('if-none-match'), tag)) {
     set.status = 304
     return
   }
@@ -98,27 +233,15 @@ async function page(
   return text
 }
 
-const decoded = new Map<string, Uint8Array<ArrayBuffer>>()
-const unzipped = new Map<string, Uint8Array<ArrayBuffer>>()
+const compressed = new Map<string, Promise<Compressed>>()
 
 /** @throws not_found */
-async function asset({ headers }: ResponseSet, request: Request, name: string) {
+async function asset(set: ResponseSet, request: Request, name: string) {
   const { assets } = await import('./page-files.ts')
   const found = Object.hasOwn(assets, name) ? assets[name] : undefined
   if (!found) throw new AppError('not_found')
-  const { type, encoding } = found
-  headers['content-type'] = type
-  headers['cache-control'] = 'public, max-age=31536000, immutable'
-  const bytes = decoded.get(name) ?? Buffer.from(found.bytes, 'base64')
-  decoded.set(name, bytes)
-  if (encoding === undefined) return bytes
-  headers['vary'] = 'Accept-Encoding'
-  // gzip is accepted by every browser.
-  if (!request.headers.get('accept-encoding')?.includes(encoding)) {
-    const plain = unzipped.get(name) ?? gunzipSync(bytes)
-    unzipped.set(name, plain)
-    return plain
-  }
-  headers['content-encoding'] = encoding
-  return bytes
+  const known = compressed.get(name) ?? compress(found.type, Buffer.from(found.bytes, 'base64'))
+  compressed.set(name, known)
+  set.headers['cache-control'] = 'public, max-age=31536000, immutable'
+  return compressedAnswer(request, set, await known)
 }

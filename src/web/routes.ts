@@ -3,11 +3,12 @@ import { Elysia } from 'elysia'
 import serviceWorker from '../../client/service-worker.js' with { type: 'text' }
 import { Sample } from '../api/fields.ts'
 import { hidden, operations } from '../api/operation.ts'
+import { type Compressed, compress, compressedAnswer } from '../http/compressed-answer.ts'
 import { mayReadMetrics } from '../http/metrics-access.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import type { Metrics } from '../metrics.ts'
-import { pageRoutes } from './pages.ts'
+import { type PagesOptions, pageRoutes } from './pages.ts'
 
 const uncounted = operations('Service', { access: 'public', limit: 'none' })
 const counted = operations('Service', { access: 'public' })
@@ -16,9 +17,7 @@ const retryAfterSeconds = 1
 const Health = Type.Object({ status: Sample('ok'), version: Sample('1.0.0') }, { title: 'Health' })
 const Readiness = Type.Object({ status: Sample('ready') }, { title: 'Readiness' })
 
-type WebRoutesOptions = {
-  version: string
-  demo: boolean
+type WebRoutesOptions = PagesOptions & {
   /** False while the database cannot be written or the service shuts down. */
   isReady: () => Promise<boolean>
   metrics: Metrics
@@ -26,22 +25,14 @@ type WebRoutesOptions = {
 }
 
 /** The pages, the client's files, health, readiness and metrics. */
-export function webRoutes({ version, demo, isReady, metrics, metricsToken }: WebRoutesOptions) {
+export function webRoutes(options: WebRoutesOptions) {
+  const { version, isReady, metrics, metricsToken } = options
   return new Elysia({ name: 'web' })
     .use(routeBase)
-    .use(pageRoutes({ version, demo }))
-    .get(
-      '/client.js',
-      async ({ set }) =>
-        allowCrossOrigin(set, 'text/javascript', (await import('./client-files.ts')).script),
-      hidden,
-    )
-    .get(
-      '/client.d.ts',
-      async ({ set }) =>
-        allowCrossOrigin(set, 'text/plain', (await import('./client-files.ts')).types),
-      hidden,
-    )
+    .use(pageRoutes(options))
+    .get('/client.js', ({ set, request }) => clientFile(set, request, 'script'), hidden)
+    .get('/client.d.ts', ({ set, request }) => clientFile(set, request, 'types'), hidden)
+    .get('/hostline-client.tgz', ({ set, request }) => clientFile(set, request, 'package'), hidden)
     .get('/service-worker.js', ({ set }) => asset(set, 'text/javascript', serviceWorker), hidden)
     .get(
       '/healthz',
@@ -79,7 +70,7 @@ export function webRoutes({ version, demo, isReady, metrics, metricsToken }: Web
     )
 }
 
-type ResponseSet = { headers: Record<string, string | number> }
+type ResponseSet = { headers: Record<string, string | number>; status?: number | string }
 
 function asset({ headers }: ResponseSet, type: string, text: string) {
   headers['content-type'] = `${type}; charset=utf-8`
@@ -87,10 +78,28 @@ function asset({ headers }: ResponseSet, type: string, text: string) {
   return text
 }
 
-/** Allows pages of other origins to load it. */
-function allowCrossOrigin(set: ResponseSet, type: string, text: string) {
+const clientTypes = {
+  script: 'text/javascript; charset=utf-8',
+  types: 'text/plain; charset=utf-8',
+  package: 'application/gzip',
+} as const
+const clientFiles = new Map<string, Promise<Compressed>>()
+
+/** The client's script, its types or its npm package. Pages of other origins may load them. */
+async function clientFile(set: ResponseSet, request: Request, name: keyof typeof clientTypes) {
+  const file = clientFiles.get(name) ?? readClientFile(name)
+  clientFiles.set(name, file)
   set.headers['access-control-allow-origin'] = '*'
-  return asset(set, type, text)
+  set.headers['cache-control'] = 'public, max-age=3600'
+  return compressedAnswer(request, set, await file)
+}
+
+async function readClientFile(name: keyof typeof clientTypes) {
+  if (name !== 'package') {
+    return compress(clientTypes[name], (await import('./client-files.ts'))[name])
+  }
+  const { archive } = await import('./client-package.ts')
+  return compress(clientTypes[name], Buffer.from(archive, 'base64'))
 }
 
 type DescriptionOf = {
@@ -106,14 +115,15 @@ export function descriptionRoute(
   { path, id, text, example }: DescriptionOf,
   describe: () => Promise<object> | object,
 ) {
-  let description: Promise<object> | object | undefined
+  let description: Promise<Compressed> | undefined
+  const made = async () => compress('application/json', JSON.stringify(await describe()))
   const schema = Type.Object({}, { additionalProperties: true, examples: [example] })
   return new Elysia({ name: path }).use(routeBase).get(
     path,
-    () => {
-      description ??= describe()
-      return description
+    async ({ set, request }) => {
+      description ??= made()
+      return compressedAnswer(request, set, await description)
     },
-    counted(id, text, { 200: schema }),
+    counted(id, text, { 200: schema, 304: null }),
   )
 }

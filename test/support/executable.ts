@@ -1,11 +1,13 @@
 import { Database } from 'bun:sqlite'
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -18,8 +20,10 @@ const prefix = 'built-'
 const sources = [
   'src/**',
   'client/**',
-  'drizzle/*',
+  'docs/reasons.md',
+  'drizzle/**',
   'scripts/*',
+  'LICENSE',
   'package.json',
   'bun.lock',
   'tsconfig.json',
@@ -87,3 +91,36 @@ async function startOnce(path: string, dataDir: string) {
   }
   if ((await server.exited) !== 0) throw new Error('the executable does not start')
 }
+
+/** Builds the next version in a folder, from a copy of the sources: with a migration more, which counts up to `steps`.
+ *  @returns its path */
+export async function buildNext(folder: string, steps = 1): Promise<string> {
+  const files = sources.flatMap((some) => [...new Bun.Glob(some).scanSync(project)])
+  for (const file of files) cpSync(join(project, file), join(folder, file))
+  symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'))
+  const change = (file: string, from: RegExp, to: string) => {
+    const text = readFileSync(join(folder, file), 'utf8')
+    if (!from.test(text)) throw new Error(`${file} has no ${from}`)
+    writeFileSync(join(folder, file), text.replace(from, to))
+  }
+  writeFileSync(join(folder, 'drizzle/next.sql'), migrationOf(steps))
+  const module = 'src/db/migrations.ts'
+  change(
+    module,
+    /^import/,
+    "import next from '../../drizzle/next.sql' with { type: 'text' }\nimport",
+  )
+  change(module, /(readonly string\[\] = \[[^\]]*)\]/, '$1next]')
+  change('package.json', /"version": "[^"]*"/, `"version": "${nextVersion}"`)
+  const path = join(folder, 'hostline')
+  const child = Bun.spawn([process.execPath, 'scripts/build.ts', path], {
+    cwd: folder,
+    stdout: 'ignore',
+  })
+  if ((await child.exited) !== 0) throw new Error('the next version cannot be built')
+  return path
+}
+
+export const nextVersion = '99.0.0'
+const migrationOf = (steps: number) => `CREATE TABLE next AS WITH RECURSIVE numbers(n) AS
+  (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${steps}) SELECT max(n) AS n FROM numbers`

@@ -77,7 +77,8 @@ export function startFaultProxy(address: string | (() => string)) {
   function pass(direction: Direction, opened: Tunnel, text: string) {
     const { upstream, client } = opened
     const frame = JSON.parse(text)
-    frames[direction].push(frame)
+    // Each connection begins with one.
+    if (frame.type !== 'ready') frames[direction].push(frame)
     const forward = () => void (direction === 'toServer' ? upstream : client)?.send(text)
     if (random) return disturbFrame(random, opened, frame, forward)
     const found = take(frameFaults, (it) => it.direction === direction && it.type === frame.type)

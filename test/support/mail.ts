@@ -10,8 +10,13 @@ export type ReceivedMail = {
   messageId: string
 }
 
+type Options = SMTPServerOptions & {
+  /** Called before a mail is answered. */
+  onMail?: (mail: ReceivedMail) => void
+}
+
 /** A real SMTP server on a free port that keeps its mails. */
-export async function startMailServer(options: SMTPServerOptions = {}) {
+export async function startMailServer({ onMail, ...options }: Options = {}) {
   const mails: ReceivedMail[] = []
   let connections = 0
   const server = new SMTPServer({
@@ -29,7 +34,9 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
       })
       stream.on('end', () => {
         const { mailFrom, rcptTo } = session.envelope
-        mails.push(parse(raw, mailFrom ? mailFrom.address : '', rcptTo[0]?.address ?? ''))
+        const mail = parse(raw, mailFrom ? mailFrom.address : '', rcptTo[0]?.address ?? '')
+        mails.push(mail)
+        onMail?.(mail)
         callback()
       })
     },

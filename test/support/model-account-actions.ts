@@ -132,8 +132,6 @@ const actions: Record<string, Act> = {
     const { account } = link
     await world.ask(200, 'POST', linkPaths[link.kind], { body: { token: link.token } })
     world.verify(account)
-    link.isDead = true
-    world.killLinks(account, 'verify-email')
     return `the ${link.reader} verifies ${account.address}`
   },
 
@@ -164,7 +162,11 @@ const actions: Record<string, Act> = {
       { role: 'host' as const },
       { role: 'user' as const },
     ])
-    await world.ask(200, 'PATCH', `/v1/service/users/${account.id}`, { ...world.serviceKey, body })
+    const isRefused = body.role !== undefined && account.role === 'admin'
+    const status = isRefused ? 403 : 200
+    const path = `/v1/service/users/${account.id}`
+    await world.ask(status, 'PATCH', path, { ...world.serviceKey, body })
+    if (isRefused) return `the platform cannot change the role of ${account.address}`
     const isProof = body.external_id !== undefined || body.email_verified !== undefined
     world.acted(world.serviceKeyId, account, () => {
       if (isProof && account.isProvisional) world.takeOver(account)
@@ -173,6 +175,59 @@ const actions: Record<string, Act> = {
       if (body.role) world.changeRole(account, world.roleOf(body.role, account))
     })
     return `the platform changes ${account.address} ${JSON.stringify(body)}`
+  },
+
+  async moveByPlatform(world, random) {
+    const held = world.present().filter(({ address }) => world.home.includes(address))
+    const account = one(random, held)
+    const email = world.home.find((address) => address !== account?.address)
+    if (!account || email === undefined) return undefined
+    const former = world.at(email)
+    const isFree = former
+      ? former.isProvisional && former.role !== 'admin'
+      : !world.isTaken(email, account)
+    const refusal = account.role === 'admin' ? 403 : 409
+    const isMoved = account.role !== 'admin' && isFree
+    const body = { email, ...(random.next() < 0.5 && { email_verified: true }) }
+    await world.ask(isMoved ? 200 : refusal, 'PATCH', `/v1/service/users/${account.id}`, {
+      ...world.serviceKey,
+      body,
+    })
+    if (!isMoved) return `the platform cannot move ${account.address} to ${email}`
+    if (former) world.remove(former)
+    const from = account.address
+    world.acted(world.serviceKeyId, account, () => {
+      if (body.email_verified && account.isProvisional) world.takeOver(account)
+      account.address = email
+      world.killLinks(account, 'verify-email', 'reset-password', 'change-email', 'undo-email')
+      if (body.email_verified) world.verify(account)
+      else world.unverify(account)
+    })
+    await world.readMail(account)
+    return `the platform moves ${from} to ${email}`
+  },
+
+  async removeByPlatform(world, random) {
+    const account = one(random, world.present())
+    if (!account || random.next() < 0.5) return undefined
+    const isRefused = account.role === 'admin'
+    const path = `/v1/service/users/${account.id}`
+    await world.ask(isRefused ? 403 : 204, 'DELETE', path, world.serviceKey)
+    if (isRefused) return `the platform cannot remove ${account.address}`
+    world.acted(world.serviceKeyId, account, () => world.remove(account))
+    return `the platform removes ${account.address}`
+  },
+
+  async logOutByPlatform(world, random) {
+    const account = one(random, world.present())
+    if (!account) return undefined
+    const isRefused = account.role === 'admin'
+    const path = `/v1/service/users/${account.id}/sessions`
+    await world.ask(isRefused ? 403 : 204, 'DELETE', path, world.serviceKey)
+    if (isRefused) return `the platform cannot log ${account.address} out`
+    for (const session of world.liveSessions(account)) world.end(session)
+    world.acted(world.serviceKeyId, account)
+    return `the platform ends the sessions of ${account.address}`
   },
 
   async openSession(world, random) {

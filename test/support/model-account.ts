@@ -394,6 +394,7 @@ export async function beginWorld(stage: Stage) {
     },
 
     verify(account: Account) {
+      killLinks(account, 'verify-email')
       account.isVerified = true
       account.isProvisional = false
       if (account.role === 'user') account.role = 'verified_user'

@@ -1,18 +1,35 @@
+import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { size } from './faults.ts'
 
 /** An edit of a source that breaks a rule; `from` occurs exactly once in `file`. */
 export type Mutation = { name: string; file: string; from: string; to: string }
 
 const root = join(import.meta.dir, '../..')
 
+/** Tests that a model detects each mutation, by the matching tests of its file. */
+export function describeMutations(mutations: Mutation[], testFile: string, title: string) {
+  describe('the model detects each deliberately broken rule', () => {
+    test('each text that a mutation replaces occurs once in the sources', () => {
+      expect(mutations.filter((mutation) => countOf(mutation) !== 1)).toEqual([])
+    })
+
+    test.each(mutations.slice(0, size(mutations.length, 0)))('$name', async (mutation) => {
+      const found = await findMutation(mutation, testFile, title)
+      console.log(`${mutation.name}: ${found}`)
+      expect(found).toBeDefined()
+    })
+  })
+}
+
 /** The occurrences of the replaced text in the sources. */
-export const countOf = ({ file, from }: Mutation): number =>
+const countOf = ({ file, from }: Mutation): number =>
   readFileSync(join(root, file), 'utf8').split(from).length - 1
 
 /** Runs the matching tests of a file over mutated sources, with FAULTS=short.
  *  @returns the failure that they report; undefined when they passed */
-export async function findMutation(
+async function findMutation(
   mutation: Mutation,
   testFile: string,
   title: string,

@@ -45,18 +45,68 @@ async function say(world: World, [from, to]: [Person, Person], isFile: boolean) 
   const file = isFile ? await world.newFile(from) : undefined
   const text = world.newText('say')
   const body = { body: text, ...(file && { type: 'file', file_url: file.url }) }
-  const isApart = apartOf(from, to) !== undefined
-  const sent = await ask(isApart ? 403 : 201, 'POST', messagesPath(conversation), {
+  const refusal = world.refusal(conversation, from)
+  const sent = await ask(refusal ? 403 : 201, 'POST', messagesPath(conversation), {
     token: from.token,
     body,
   })
-  if (isApart) return `${nameOf(from)} cannot write to ${nameOf(to)}`
+  mustHold(rules.answer, sent.headers.get('x-error-reason') === (refusal ?? null), refusal)
+  if (refusal) return `${nameOf(from)} cannot write to ${nameOf(to)}: ${refusal}`
   world.said(conversation, { id: sent.body.id, from, text, file, isCopy: false })
   return `${nameOf(from)} sends ${text} to ${nameOf(to)}${file ? ' with a file' : ''}`
 }
 
+async function removeNotice(world: World, conversation: Conversation, notice: Message) {
+  const path = `${messagesPath(conversation)}/${notice.id}`
+  const reader = conversation.people.find(({ isGone }) => !isGone)
+  if (reader) await world.ask(403, 'DELETE', path, { token: reader.token })
+  await world.ask(204, 'DELETE', `/v1/service/messages/${notice.id}`, world.asPlatform)
+  world.removed(conversation, notice, undefined)
+  return `the platform removes ${notice.text}`
+}
+
+/** The receiver reports a message. */
+async function report(world: World, random: Random): Promise<string | undefined> {
+  const [conversation, message] = someMessage(world, random) ?? []
+  if (!conversation || !message) return undefined
+  if (!message.from) {
+    const reader = conversation.people.find(({ isGone }) => !isGone)
+    if (!reader) return undefined
+    const body = { message_id: message.id, reason: 'spam' }
+    await world.ask(400, 'POST', '/v1/reports', { token: reader.token, body })
+    return `${nameOf(reader)} cannot report a notice`
+  }
+  const reporter = world.otherIn(conversation, message.from)
+  const outsider = world.present().find((person) => !conversation.people.includes(person))
+  const body = { message_id: message.id, reason: 'spam' }
+  if (outsider) await world.ask(404, 'POST', '/v1/reports', { token: outsider.token, body })
+  if (reporter.isGone) return undefined
+  const made = await world.ask(201, 'POST', '/v1/reports', { token: reporter.token, body })
+  if (!world.reports.some(({ id, isOpen }) => isOpen && id === made.body.id)) {
+    const texts = conversation.messages.map(({ text }) => text)
+    const files = conversation.messages.flatMap(({ file }) => file ?? [])
+    const messageId = message.id
+    world.reports.push({ id: made.body.id, messageId, texts, files, isOpen: true })
+  }
+  return `${nameOf(reporter)} reports ${message.text}`
+}
+
 /** After this time a message that is still unread is pushed, even with open sockets. */
 const halfMinute = 31_000
+
+/** Checks the pushes that are due by then. */
+async function passHalfMinute(world: World) {
+  const due = world.takeDuePushes()
+  const before = world.google.sends.length
+  world.clock.advance(halfMinute)
+  await world.settle()
+  // Messages of other worlds and notifications are pushed as well.
+  const sent = world.google.sends
+    .slice(before)
+    .map(({ message }) => pushIn(message))
+    .filter((push) => world.conversations.some(({ id }) => push.endsWith(id)))
+  mustHold(rules.pushes, Bun.deepEquals(sent.sort(), due.sort()), { sent, due })
+}
 
 function pushIn(message: unknown): string {
   const { token, data } = message as { token: string; data: { conversation_id?: string } }
@@ -68,6 +118,72 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
     say: (world, random) => say(world, two(world, random), false),
     sayMore: (world, random) => say(world, two(world, random), false),
     sendFile: (world, random) => say(world, two(world, random), true),
+
+    async notice(world, random) {
+      const people = two(world, random)
+      const text = world.newText('say')
+      const unread = random.below(2) === 0
+      const place = { user_ids: people.map(({ id }) => id) }
+      const body = { ...place, body: text, unread, data: { text } }
+      const { body: sent } = await world.ask(201, 'POST', '/v1/service/messages', {
+        ...world.asPlatform,
+        body,
+      })
+      const known = world.conversationOf(...people)
+      const conversation = known ?? world.opened(sent.conversation_id, people)
+      const notice = { id: sent.id, from: undefined, text, file: undefined, isCopy: false }
+      world.said(conversation, notice, !unread)
+      return `the platform tells ${people.map(nameOf).join(' and ')} ${text}`
+    },
+
+    async sayAs(world, random) {
+      const [from, to] = two(world, random)
+      const conversation = world.conversationOf(from, to)
+      if (!conversation) return undefined
+      const text = world.newText('say')
+      const refusal = world.refusal(conversation, from)
+      const sent = await world.ask(refusal ? 403 : 201, 'POST', '/v1/service/messages', {
+        ...world.asPlatform,
+        body: { conversation_id: conversation.id, body: text, from: from.id },
+      })
+      if (refusal) return `the platform cannot write as ${nameOf(from)}: ${refusal}`
+      world.said(conversation, { id: sent.body.id, from, text, file: undefined, isCopy: false })
+      return `the platform sends ${text} to ${nameOf(to)} as ${nameOf(from)}`
+    },
+
+    async closeOrOpen(world, random) {
+      const conversation = someConversation(world, random)
+      if (!conversation) return undefined
+      conversation.isReadOnly = !conversation.isReadOnly
+      const text = random.below(2) === 0 ? world.newText('data') : undefined
+      conversation.data.push(text)
+      const state = conversation.isReadOnly ? 'read_only' : 'open'
+      await world.ask(200, 'PATCH', `/v1/service/conversations/${conversation.id}`, {
+        ...world.asPlatform,
+        body: { state, data: text === undefined ? null : { text } },
+      })
+      for (const to of conversation.people) world.expectUpdate(to, conversation)
+      return `the platform makes a conversation ${state}, with the data ${text}`
+    },
+
+    async switchOffAndOn(world, random) {
+      const [person, other] = two(world, random)
+      const conversation = world.conversationOf(person, other)
+      const path = `/v1/service/users/${person.id}`
+      await world.takeFrames()
+      await world.ask(200, 'PATCH', path, { ...world.asPlatform, body: { disabled: true } })
+      world.expectReach(person)
+      await world.ask(401, 'GET', '/v1/users/me', { token: person.token })
+      if (conversation) {
+        const body = { body: 'x' }
+        await world.ask(403, 'POST', messagesPath(conversation), { token: other.token, body })
+      }
+      await world.ask(200, 'PATCH', path, { ...world.asPlatform, body: { disabled: false } })
+      world.expectReach(person)
+      await world.settle()
+      await world.comeBack(person)
+      return `the platform disables and enables ${nameOf(person)}`
+    },
 
     async forward(world, random) {
       const file = world.files.find(({ isGone }) => !isGone)
@@ -129,7 +245,22 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
       await world.ask(204, method, `/v1/chat/conversations/${id}/mute`, { token: person.token })
       if (isMuted) muted.delete(person)
       else muted.add(person)
+      world.expectUpdate(person, conversation)
       return `${nameOf(person)} ${isMuted ? 'unmutes' : 'mutes'} a conversation`
+    },
+
+    async archive(world, random) {
+      const conversation = someConversation(world, random)
+      const person = conversation && random.pick(conversation.people)
+      if (!person || person.isGone) return undefined
+      const { id, archived } = conversation
+      const isArchived = archived.has(person)
+      const method = isArchived ? 'DELETE' : 'PUT'
+      await world.ask(204, method, `/v1/chat/conversations/${id}/archive`, { token: person.token })
+      if (isArchived) archived.delete(person)
+      else archived.add(person)
+      world.expectUpdate(person, conversation)
+      return `${nameOf(person)} ${isArchived ? 'unarchives' : 'archives'} a conversation`
     },
 
     async read(world, random) {
@@ -148,8 +279,9 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
 
     async remove(world, random) {
       const [conversation, message] = someMessage(world, random) ?? []
-      if (!conversation || !message || message.from.isGone) return undefined
+      if (!conversation || !message || message.from?.isGone) return undefined
       const { from } = message
+      if (!from) return removeNotice(world, conversation, message)
       const receiver = world.otherIn(conversation, from)
       const path = `${messagesPath(conversation)}/${message.id}`
       if (!receiver.isGone) await world.ask(403, 'DELETE', path, { token: receiver.token })
@@ -181,21 +313,7 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
       return `${isAdmin ? 'an admin' : nameOf(file.owner)} removes a file`
     },
 
-    async report(world, random) {
-      const [conversation, message] = someMessage(world, random) ?? []
-      if (!conversation || !message) return undefined
-      const reporter = world.otherIn(conversation, message.from)
-      const outsider = world.present().find((person) => !conversation.people.includes(person))
-      const body = { message_id: message.id, reason: 'spam' }
-      if (outsider) await world.ask(404, 'POST', '/v1/reports', { token: outsider.token, body })
-      if (reporter.isGone) return undefined
-      const made = await world.ask(201, 'POST', '/v1/reports', { token: reporter.token, body })
-      if (!world.reports.some(({ id, isOpen }) => isOpen && id === made.body.id)) {
-        const texts = conversation.messages.map(({ text }) => text)
-        world.reports.push({ id: made.body.id, texts, isOpen: true })
-      }
-      return `${nameOf(reporter)} reports ${message.text}`
-    },
+    report,
 
     async resolve(world) {
       const report = world.reports.find(({ isOpen }) => isOpen)
@@ -225,7 +343,9 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
       const { host, followers } = world
       if (host.isGone) return undefined
       const text = world.newText('say')
-      const reached = [...followers].filter((person) => !world.apartOf(host, person))
+      const reached = [...followers].filter(
+        (person) => !world.apartOf(host, person) && !world.conversationOf(host, person)?.isReadOnly,
+      )
       host.broadcasts.push(text)
       const { body } = await world.ask(201, 'POST', '/v1/chat/broadcast', {
         token: host.token,
@@ -259,28 +379,31 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
     },
 
     async wait(world) {
-      const due = world.takeDuePushes()
-      const before = world.google.sends.length
-      world.clock.advance(halfMinute)
-      await world.settle()
-      // Messages of other worlds and notifications are pushed as well.
-      const sent = world.google.sends
-        .slice(before)
-        .map(({ message }) => pushIn(message))
-        .filter((push) => world.conversations.some(({ id }) => push.endsWith(id)))
-      mustHold(rules.pushes, Bun.deepEquals(sent.sort(), due.sort()), { sent, due })
+      await passHalfMinute(world)
       return 'half a minute passes'
+    },
+
+    async forget(world, random) {
+      const reported = random.below(2) === 0 ? await report(world, random) : undefined
+      await passHalfMinute(world)
+      await world.takeFrames()
+      await world.passDay()
+      return [reported, 'a day passes, and old messages are forgotten'].filter(Boolean).join('; ')
     },
 
     async leave(world, random) {
       const person = random.pick(world.present())
       // One person is removed in every second world, never two.
       if (random.below(4) > 0 || world.present().length < 4) return undefined
+      const isOwnWish = random.below(2) === 0
       const body = { password: 'correct horse' }
-      await world.ask(204, 'DELETE', '/v1/users/me', { token: person.token, body })
+      if (isOwnWish) await world.ask(204, 'DELETE', '/v1/users/me', { token: person.token, body })
+      else await world.ask(204, 'DELETE', `/v1/service/users/${person.id}`, world.asPlatform)
       world.removedPerson(person)
       await world.settle()
-      return `${nameOf(person)} leaves for good`
+      return isOwnWish
+        ? `${nameOf(person)} leaves for good`
+        : `the platform removes ${nameOf(person)}`
     },
   },
 }

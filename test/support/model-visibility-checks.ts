@@ -32,18 +32,29 @@ async function checkViews(world: World) {
 
 async function checkInbox(world: World, person: Person) {
   const { token } = person
-  const { body } = await world.ask(200, 'GET', '/v1/chat/conversations?per_page=100', { token })
-  world.mustNotLeak(person, 'the list of conversations', body)
+  const listed = async (isArchived: boolean) => {
+    const path = `/v1/chat/conversations?per_page=100&archived=${isArchived}`
+    const { body } = await world.ask(200, 'GET', path, { token })
+    world.mustNotLeak(person, 'the list of conversations', body)
+    mustHold(rules.inbox, body.pagination.total === body.data.length, body.pagination)
+    return body.data
+  }
+  const items = [...(await listed(false)), ...(await listed(true))]
   // biome-ignore lint/suspicious/noExplicitAny: judged by the comparison
-  const seen = body.data.map((item: any) => ({
+  const seen = items.map((item: any) => ({
     id: item.id,
     name: item.participant.display_name,
     picture: item.participant.avatar_url.includes('/v1/avatars/')
       ? null
       : item.participant.avatar_url,
     last: item.last_message?.body ?? null,
+    first: item.first_seq,
     unread: item.unread_count,
     muted: item.muted,
+    archived: item.archived,
+    refusal: item.may_send_reason,
+    state: item.state,
+    data: item.data?.text,
   }))
   const due = world.ownConversations(person).map((conversation) => {
     const other = world.otherIn(conversation, person)
@@ -53,8 +64,13 @@ async function checkInbox(world: World, person: Person) {
       name: world.shownName(person, other),
       picture: world.shownPicture(person, other) ?? null,
       last: last ? shownText(last) : null,
+      first: conversation.forgotten + 1,
       unread: world.unread(conversation, person),
       muted: conversation.muted.has(person),
+      archived: conversation.archived.has(person),
+      refusal: world.refusal(conversation, person) ?? null,
+      state: conversation.isReadOnly ? 'read_only' : 'open',
+      data: conversation.data.at(-1),
     }
   })
   mustHold(rules.inbox, Bun.deepEquals(sorted(seen), sorted(due)), {
@@ -63,7 +79,7 @@ async function checkInbox(world: World, person: Person) {
     due,
   })
   const count = await world.ask(200, 'GET', '/v1/chat/unread-count', { token })
-  const all = due.reduce((sum, { unread }) => sum + unread, 0)
+  const all = due.reduce((sum, { unread, archived }) => sum + (archived ? 0 : unread), 0)
   mustHold(rules.inbox, count.body.count === all, { badge: count.body.count, all })
 }
 
@@ -119,7 +135,8 @@ async function checkConversation(world: World, conversation: Conversation) {
 // biome-ignore lint/suspicious/noExplicitAny: judged by the comparison
 const messageIn = (message: any) => ({
   id: message.id,
-  text: message.body,
+  // Data of the platform goes with the text.
+  text: message.data ? message.data.text : message.body,
   file: message.file_url,
   isRemoved: message.deleted_at !== undefined,
 })
@@ -171,7 +188,8 @@ async function checkExport(world: World, person: Person) {
 async function checkReports(world: World) {
   for (const { id, texts, isOpen } of world.reports) {
     const { body } = await world.ask(200, 'GET', `/v1/admin/reports/${id}`, world.asAdmin)
-    const shown = JSON.stringify(body.messages ?? []).match(/say~\d+~\d+~/g) ?? []
+    const messages: { body: string }[] = body.messages ?? []
+    const shown = messages.flatMap((message) => message.body.match(/say~\d+~\d+~/g) ?? [])
     mustHold(rules.reports, Bun.deepEquals(shown, isOpen ? texts : []), { shown, texts, isOpen })
   }
 }

@@ -1,3 +1,4 @@
+import { day, hour } from '../../src/lib/clock.ts'
 import { createTestClock } from './clock.ts'
 import { upload } from './files.ts'
 import { Broken, mustHold } from './model.ts'
@@ -38,20 +39,29 @@ export type Person = Registered & {
 export type File = { owner: Person; id: string; url: string; isGone: boolean }
 export type Message = {
   id: string
-  from: Person
+  /** Undefined for a notice of the platform. */
+  from: Person | undefined
   text: string
   file: File | undefined
   /** A copy of a broadcast, for one follower. */
   isCopy: boolean
   isRemoved: boolean
+  /** A notice that does not count as unread. */
+  isSilent: boolean
 }
 export type Conversation = {
   id: string
   people: [Person, Person]
   messages: Message[]
+  /** Number of messages that were forgotten before those. */
+  forgotten: number
   /** Number of messages that each has read. */
   read: Map<Person, number>
   muted: Set<Person>
+  isReadOnly: boolean
+  /** The texts in the data of the platform, the present one last. */
+  data: (string | undefined)[]
+  archived: Set<Person>
   /** Recipients of messages in the last half minute. */
   unpushed: Set<Person>
   /** Number of messages up to the last one pushed to each. */
@@ -64,7 +74,13 @@ type Apart = {
   names: Map<Person, string>
   since: Map<Person, number>
 }
-export type Report = { id: string; texts: string[]; isOpen: boolean }
+export type Report = {
+  id: string
+  messageId: string
+  texts: string[]
+  files: File[]
+  isOpen: boolean
+}
 type Frame = { to: Person; frame: string }
 
 export type Stage = Awaited<ReturnType<typeof startStage>>
@@ -86,11 +102,21 @@ export async function startStage() {
     },
   })
   const admin = await service.registerAs('admin', 'root')
-  const key = await service.issueKey(['notifications', 'follows'])
+  const key = await service.issueKey([
+    'notifications',
+    'follows',
+    'messages',
+    'messages_as',
+    'users',
+  ])
   const events = ['message.created', 'message.deleted', 'report.created', 'user.deleted']
   await service.call('POST', '/v1/admin/webhooks', {
     token: admin.token,
     body: { url: receiver.url, events },
+  })
+  await service.call('PATCH', '/v1/admin/settings', {
+    token: admin.token,
+    body: { message_retention_days: 1 },
   })
   let worlds = 0
   return {
@@ -133,22 +159,25 @@ export async function beginWorld(stage: Stage) {
       name === 'hal' ? 'host' : 'verified_user',
       `${name}-${n}`,
     )
-    const socket = await service.connect(registered, '&events=notification,changes')
-    await service.call('POST', '/v1/notifications/push-tokens', {
-      token: registered.token,
-      body: { token: `device-${registered.id}`, platform: 'ios' },
-    })
     people.push({
       ...registered,
+      socket: await connect(registered),
       names: [`${name}-${n}`],
       picture: undefined,
       isGone: false,
-      socket,
       titles: [],
       broadcasts: [],
     })
   }
   const [host] = people as [Person, ...Person[]]
+
+  async function connect(person: Registered): Promise<TestSocket> {
+    await service.call('POST', '/v1/notifications/push-tokens', {
+      token: person.token,
+      body: { token: `device-${person.id}`, platform: 'ios' },
+    })
+    return service.connect(person, '&events=notification,changes')
+  }
 
   async function ask(
     status: number,
@@ -209,12 +238,20 @@ export async function beginWorld(stage: Stage) {
         token: a.token,
         body: { user_id: b.id },
       })
+      return world.opened(body.id, [a, b])
+    },
+
+    opened(id: string, people: [Person, Person]): Conversation {
       const made: Conversation = {
-        id: body.id,
-        people: [a, b],
+        id,
+        people,
         messages: [],
+        forgotten: 0,
         read: new Map(),
         muted: new Set(),
+        isReadOnly: false,
+        data: [],
+        archived: new Set(),
         unpushed: new Set(),
         pushed: new Map(),
       }
@@ -236,21 +273,41 @@ export async function beginWorld(stage: Stage) {
     },
 
     /** Whether the newest unread message was not pushed before; from now on it was. */
-    isNewToDevice({ messages, read, pushed }: Conversation, to: Person): boolean {
-      const newest = messages.findLastIndex(({ from, isRemoved }) => from !== to && !isRemoved) + 1
+    isNewToDevice(conversation: Conversation, to: Person): boolean {
+      const { messages, read, pushed } = conversation
+      const isApart = apartOf(to, world.otherIn(conversation, to)) !== undefined
+      const newest =
+        messages.findLastIndex(
+          (message) => isUnreadFor(message, to) && !(isApart && message.from),
+        ) + 1
       const isNew = newest > (read.get(to) ?? 0) && newest > (pushed.get(to) ?? 0)
       if (isNew) pushed.set(to, newest)
       return isNew
     },
 
     isSilent(conversation: Conversation, person: Person): boolean {
-      const other = world.otherIn(conversation, person)
-      return person.isGone || conversation.muted.has(person) || apartOf(person, other) !== undefined
+      return person.isGone || conversation.muted.has(person)
     },
 
-    said(conversation: Conversation, message: Omit<Message, 'isRemoved'>) {
-      conversation.messages.push({ ...message, isRemoved: false })
-      conversation.unpushed.add(world.otherIn(conversation, message.from))
+    /** Undefined if a person may send. */
+    refusal(conversation: Conversation, person: Person): string | undefined {
+      const other = world.otherIn(conversation, person)
+      if (other.isGone) return 'recipient_gone'
+      if (apartOf(person, other)) return 'blocked'
+      return conversation.isReadOnly ? 'read_only' : undefined
+    },
+
+    said(
+      conversation: Conversation,
+      said: Omit<Message, 'isRemoved' | 'isSilent'>,
+      isSilent = false,
+    ) {
+      const message = { ...said, isRemoved: false, isSilent }
+      conversation.messages.push(message)
+      conversation.archived.clear()
+      for (const to of conversation.people) {
+        if (isUnreadFor(message, to)) conversation.unpushed.add(to)
+      }
       for (const to of conversation.people) {
         if (!message.isCopy || to !== message.from) world.expect(to, `new_message ${message.id}`)
       }
@@ -276,6 +333,11 @@ export async function beginWorld(stage: Stage) {
       for (const person of people) if (person.picture === file.url) person.picture = undefined
     },
 
+    /** Expects the frame for a person whose right to send has changed. */
+    expectUpdate(to: Person, conversation: Conversation | undefined) {
+      if (conversation) world.expect(to, `conversation_updated ${conversation.id}`)
+    },
+
     blocked(by: Person, other: Person) {
       const apart = apartOf(by, other)
       if (apart) {
@@ -283,6 +345,7 @@ export async function beginWorld(stage: Stage) {
         return
       }
       const both: [Person, Person] = [by, other]
+      for (const to of both) world.expectUpdate(to, world.conversationOf(by, other))
       aparts.push({
         people: both,
         by: new Set([by]),
@@ -293,12 +356,26 @@ export async function beginWorld(stage: Stage) {
 
     unblocked(by: Person, other: Person) {
       const apart = apartOf(by, other)
-      apart?.by.delete(by)
-      if (apart && apart.by.size === 0) aparts.splice(aparts.indexOf(apart), 1)
+      if (!apart?.by.delete(by) || apart.by.size > 0) return
+      aparts.splice(aparts.indexOf(apart), 1)
+      for (const to of [by, other]) world.expectUpdate(to, world.conversationOf(by, other))
+    },
+
+    /** After a person was disabled, enabled or removed. */
+    expectReach(person: Person) {
+      for (const conversation of world.ownConversations(person))
+        world.expectUpdate(world.otherIn(conversation, person), conversation)
+    },
+
+    /** Logs in again after all sessions ended. */
+    async comeBack(person: Person) {
+      Object.assign(person, await service.login(person.email))
+      person.socket = await connect(person)
     },
 
     removedPerson(person: Person) {
       person.isGone = true
+      world.expectReach(person)
       person.picture = undefined
       followers.delete(person)
       for (const apart of [...aparts]) {
@@ -317,7 +394,7 @@ export async function beginWorld(stage: Stage) {
 
     unread(conversation: Conversation, person: Person): number {
       const after = conversation.messages.slice(conversation.read.get(person) ?? 0)
-      return after.filter(({ from, isRemoved }) => from !== person && !isRemoved).length
+      return after.filter((message) => isUnreadFor(message, person)).length
     },
 
     /** Checks that a person does not see texts of others, removed texts, or names changed during a block.
@@ -330,9 +407,9 @@ export async function beginWorld(stage: Stage) {
       mustHold(rules.secret, !name, `${nameOf(viewer)} reads ${name} in ${place}`)
     },
 
-    mustNotLeakTexts(viewer: Person, place: string, content: unknown, own: string[]) {
-      const allowed = new Set([...world.readableBy(viewer), ...own])
-      const texts = JSON.stringify(content).match(/(?:say|note)~\d+~\d+~/g)
+    mustNotLeakTexts(viewer: Person, place: string, content: unknown, own: unknown[]) {
+      const allowed = new Set<unknown>([...world.readableBy(viewer), ...own])
+      const texts = JSON.stringify(content).match(/(?:say|note|data)~\d+~\d+~/g)
       const leaked = texts?.find((found) => !allowed.has(found))
       mustHold(rules.secret, !leaked, `${nameOf(viewer)} reads ${leaked} in ${place}`)
     },
@@ -340,7 +417,8 @@ export async function beginWorld(stage: Stage) {
     readableBy(viewer: Person): string[] {
       const messages = world.ownConversations(viewer).flatMap((it) => it.messages)
       const texts = messages.filter(({ isRemoved }) => !isRemoved).map(({ text }) => text)
-      return [...texts, ...viewer.titles]
+      const data = world.ownConversations(viewer).flatMap((it) => it.data.at(-1) ?? [])
+      return [...texts, ...data, ...viewer.titles]
     },
 
     /** Compares the frames of each socket since the last call with the expected ones. */
@@ -348,14 +426,11 @@ export async function beginWorld(stage: Stage) {
       for (const person of present()) {
         await person.socket.settled()
         const got = person.socket.frames.splice(0)
-        // Messages may have been removed, and people have left.
-        const own = world.ownConversations(person).flatMap(({ messages }) => messages)
-        world.mustNotLeakTexts(
-          person,
-          'frames',
-          got,
-          own.map(({ text }) => text),
-        )
+        // Messages may have been removed, data replaced, and people have left.
+        const own = world
+          .ownConversations(person)
+          .flatMap(({ messages, data }) => [...data, ...messages.map(({ text }) => text)])
+        world.mustNotLeakTexts(person, 'frames', got, own)
         const due = expected.filter(({ to }) => to === person).map(({ frame }) => frame)
         // The host also gets notifications of first followers, which this model does not count.
         const counted = got.filter(({ notification }) => notification?.type !== 'follow_new')
@@ -373,9 +448,56 @@ export async function beginWorld(stage: Stage) {
     async settle() {
       const waiting = service.sqlite.query<unknown, [number]>(
         `SELECT 1 FROM outbox WHERE dead_at IS NULL AND (kind = 'unread_push' AND run_at <= ?
-         OR kind IN ('erasure', 'broadcast', 'file_removal', 'webhook_delivery', 'message_push')) LIMIT 1`,
+         OR kind IN ('erasure', 'broadcast', 'file_removal', 'webhook_delivery', 'message_push', 'reach_changed')) LIMIT 1`,
       )
       await waitFor(() => waiting.get(clock.now()) === null, 'jobs')
+    },
+
+    /** A day passes, in which messages and unused files are forgotten and sessions end. */
+    async passDay() {
+      const { sqlite } = service
+      const runs = sqlite.query<{ n: number }, []>(
+        "SELECT count(*) AS n FROM audit_log WHERE action = 'retention_run'",
+      )
+      const unused = sqlite.query('SELECT 1 FROM files WHERE unused_since < ? LIMIT 1')
+      const before = runs.get()?.n ?? 0
+      const kept = world.usedFiles()
+      clock.advance(day + hour)
+      await waitFor(() => (runs.get()?.n ?? 0) > before, 'a run of retention')
+      await waitFor(() => unused.get(clock.now() - day) === null, 'unused files to go')
+      await world.settle()
+      for (const file of files) if (!kept.has(file)) file.isGone = true
+      for (const conversation of conversations) world.forget(conversation)
+      Object.assign(admin, await service.login(admin.email))
+      service.trust(admin)
+      world.asAdmin.token = admin.token
+      for (const person of present()) {
+        person.socket.close()
+        await world.comeBack(person)
+      }
+    },
+
+    /** Files of messages, pictures and open reports. */
+    usedFiles(): Set<File> {
+      const said = conversations.flatMap(({ messages }) =>
+        messages.flatMap(({ file }) => file ?? []),
+      )
+      const reported = reports.flatMap((report) => (report.isOpen ? report.files : []))
+      const pictures = files.filter(({ url }) => people.some(({ picture }) => picture === url))
+      return new Set([...said, ...reported, ...pictures])
+    },
+
+    /** Forgets all messages before the first one that an open report names. */
+    forget(conversation: Conversation) {
+      const { messages, read, pushed } = conversation
+      const held = messages.findIndex(({ id }) =>
+        reports.some(({ isOpen, messageId }) => isOpen && messageId === id),
+      )
+      const gone = messages.splice(0, held < 0 ? messages.length : held).length
+      conversation.forgotten += gone
+      for (const counts of [read, pushed]) {
+        for (const [person, count] of counts) counts.set(person, Math.max(0, count - gone))
+      }
     },
 
     async newFile(owner: Person): Promise<File> {
@@ -400,9 +522,19 @@ export async function beginWorld(stage: Stage) {
   return world
 }
 
+const isUnreadFor = ({ from, isRemoved, isSilent }: Message, to: Person) =>
+  from !== to && !isRemoved && !isSilent
+
 export const nameOf = ({ names }: Person): string => names.at(-1) ?? ''
 
 // biome-ignore lint/suspicious/noExplicitAny: frames are judged by the checks on them
 function idOf(frame: any): string {
-  return frame.message?.id ?? frame.message_id ?? frame.notification?.title ?? frame.user_id ?? ''
+  return (
+    frame.message?.id ??
+    frame.conversation?.id ??
+    frame.message_id ??
+    frame.notification?.title ??
+    frame.user_id ??
+    ''
+  )
 }

@@ -11,6 +11,8 @@ type NodeOptions = {
   /** Both nodes of a pair may be restarted on their port. */
   port?: number
   environment?: Record<string, string>
+  /** Another executable than that of the current sources. */
+  path?: string | undefined
 }
 
 export type ReplicaNode = Awaited<ReturnType<typeof startNode>>
@@ -18,7 +20,7 @@ export type ReplicaNode = Awaited<ReturnType<typeof startNode>>
 /** The executable on a data directory that is replicated to a bucket, without rate limits. It may serve, follow, or
  *  exit. */
 export async function startNode({ dataDir, bucket, args = [], ...options }: NodeOptions) {
-  const { path } = await executable()
+  const path = options.path ?? (await executable()).path
   const port = options.port ?? (await freePort())
   const child = Bun.spawn([path, ...args], {
     env: { ...environmentOf(dataDir, bucket), PORT: String(port), ...options.environment },
@@ -48,9 +50,13 @@ export async function startNode({ dataDir, bucket, args = [], ...options }: Node
     output: () => output,
     isReady,
     /** Resolves when it serves. */
-    ready: () => waitFor(isReady, `${base} to serve: ${output}`),
+    ready: () => waitFor(isReady, () => `${base} to serve: ${output}`),
     /** Resolves when its output contains the text. */
-    says: (text: string) => waitFor(() => output.includes(text), `"${text}" in: ${output}`),
+    says: (text: string) =>
+      waitFor(
+        () => output.includes(text),
+        () => `"${text}" in: ${output}`,
+      ),
     async end(signal: NodeJS.Signals = 'SIGKILL') {
       child.kill(signal)
       return await child.exited

@@ -12,7 +12,7 @@ const region = 'eu-west-1'
 const bucketName = 'backups'
 const keyPrefix = 'house/'
 const accessKeyId = 'HOUSE'
-const secretAccessKey = 'house/secret+1' // needs escaping in a URL, like real ones
+const ownSecret = 'house/secret+1' // needs escaping in a URL, like real ones
 
 /** An S3-compatible object store in memory that checks signatures and injects faults on demand. It refuses unknown
  *  requests instead of ignoring them. */
@@ -48,7 +48,7 @@ export async function startObjectStore({ port = 0 }: { port?: number } = {}) {
   const urlOf = (secret: string) => `s3://${accessKeyId}:${encodeURIComponent(secret)}@${place}`
   return {
     ...createContents(objects, now),
-    url: urlOf(secretAccessKey),
+    url: urlOf(ownSecret),
     urlOf,
     faults,
     counts, // of requests that got an answer, by method and status: `PUT 412`, `LIST 200`
@@ -77,6 +77,7 @@ function createFaults(cutAll: () => void) {
     clockOffset: 0, // how far the store's clock is ahead of ours
     beforePut: undefined as Hook, // called with the short key before a PUT takes effect
     afterPut: undefined as Hook, // and between its effect and its answer
+    secrets: [ownSecret], // which the store accepts
     random: Math.random,
     /** Breaks open and new connections: set in `beforePut` it loses the object, in `afterPut` only the response. */
     get away() {
@@ -159,7 +160,7 @@ const xml = (content: string, status = 200) =>
   new Response(content, { status, headers: { 'content-type': 'application/xml' } })
 
 async function handle(store: Store, call: Call): Promise<Response> {
-  const refusal = checkSignature(call, store.now())
+  const refusal = checkSignature(call, store)
   if (refusal) return refusal
   const [, bucket, ...names] = decodeURIComponent(call.url.pathname).split('/')
   const key = names.join('/')
@@ -171,13 +172,13 @@ const authorization =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), ?SignedHeaders=([^,]+), ?Signature=(\w+)$/
 
 /** @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
-function checkSignature({ method, headers, url, body }: Call, now: number) {
+function checkSignature({ method, headers, url, body }: Call, { now, faults }: Store) {
   const given = authorization.exec(headers.get('authorization') ?? '') ?? []
-  const [, id, scope, names = '', signature] = given
+  const [, id, scope, names = '', signature = ''] = given
   if (id === undefined) return failure(403, 'AccessDenied')
   if (id !== accessKeyId) return failure(403, 'InvalidAccessKeyId')
   const time = headers.get('x-amz-date') ?? ''
-  if (!(Math.abs(timeOf(time) - now) <= 15 * 60_000)) return failure(403, 'RequestTimeTooSkewed')
+  if (!isNear(timeOf(time), now())) return failure(403, 'RequestTimeTooSkewed')
   const signed = names.split(';')
   const mustBeSigned = [...headers.keys()].filter((name) => /^(host$|x-amz-)/.test(name))
   if (!mustBeSigned.every((name) => signed.includes(name))) return failure(403, 'AccessDenied')
@@ -188,21 +189,23 @@ function checkSignature({ method, headers, url, body }: Call, now: number) {
   const payload = headers.get('x-amz-content-sha256') ?? ''
   const canonical = [method, path, query, ...values, '', names, payload].join('\n')
   const ours = [time.slice(0, 8), region, 's3', 'aws4_request']
-  const isOurs = scope === ours.join('/') && signature === sign(canonical, time, ours)
+  const accepted = faults.secrets.map((secret) => sign(canonical, time, [secret, ...ours]))
+  const isOurs = scope === ours.join('/') && accepted.includes(signature)
   if (!isOurs) return failure(403, 'SignatureDoesNotMatch')
   const isWhole = payload === 'UNSIGNED-PAYLOAD' || payload === hash('sha256', body)
   return isWhole ? undefined : failure(400, 'XAmzContentSHA256Mismatch')
 }
 
+const isNear = (time: number, now: number) => Math.abs(time - now) <= 15 * 60_000
 const timeOf = (time: string) =>
   Date.parse(time.replace(/^(....)(..)(..T..)(..)(..Z)$/, '$1-$2-$3:$4:$5'))
 const encode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (it) => `%${Buffer.from(it).toHex().toUpperCase()}`)
 
-function sign(canonical: string, time: string, scope: string[]): string {
+function sign(canonical: string, time: string, [secret, ...scope]: string[]): string {
   const hmac = (key: string | Buffer, text: string) =>
     createHmac('sha256', key).update(text).digest()
-  const key = scope.reduce<string | Buffer>(hmac, `AWS4${secretAccessKey}`)
+  const key = scope.reduce<string | Buffer>(hmac, `AWS4${secret}`)
   const head = ['AWS4-HMAC-SHA256', time, scope.join('/')].join('\n')
   return hmac(key, `${head}\n${hash('sha256', canonical)}`).toString('hex')
 }

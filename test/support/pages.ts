@@ -68,9 +68,9 @@ export async function startPages(environment: Record<string, string> = {}) {
     },
     logIn,
     /** Registers a user of the platform. */
-    async register(name: string) {
+    async register(name: string, displayName = name) {
       const email = `${name.toLowerCase()}@example.com`
-      const body = { email, password, display_name: name }
+      const body = { email, password, display_name: displayName }
       const answer = await call(base, 'POST', '/v1/auth/register', { body })
       return { id: answer.body.user.id as string, email, token: answer.body.access_token as string }
     },
@@ -142,6 +142,12 @@ export async function expectNarrowAccessible(page: Page) {
 async function expectFits(page: Page) {
   const beyond = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
   expect(beyond).toBeLessThanOrEqual(0)
+  const cut =
+    await page.evaluate(`[...document.querySelectorAll('body *:not(pre, .tabs, .segments)')]
+    .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth + 1)
+    .filter((one) => /auto|scroll/.test(getComputedStyle(one).overflowX))
+    .map(({ outerHTML }) => outerHTML.slice(0, 200))`)
+  expect(cut).toEqual([])
 }
 
 async function violations(page: Page, part: string, options: object = {}) {
@@ -158,3 +164,9 @@ async function violations(page: Page, part: string, options: object = {}) {
 
 type Violation = { id: string; nodes: { html: string }[] }
 type Axe = { run(part: string, options: object): Promise<{ violations: Violation[] }> }
+
+/** Chooses in a menu by the name of its button and the text of the option. */
+export async function choose(page: Page, label: string, option: string) {
+  await page.getByRole('button', { name: new RegExp(`^${label}(: |$)`) }).click()
+  await page.getByRole('option', { name: option, exact: true }).click()
+}

@@ -8,7 +8,7 @@ import { allMessages, call, freePort, type meet } from './process.ts'
 import { aWhile } from './wait.ts'
 
 export type People = Awaited<ReturnType<typeof meet>>
-type Start = { args?: string[]; environment?: Record<string, string> }
+type Start = { args?: string[]; environment?: Record<string, string>; path?: string }
 
 /** A bucket, and nodes by name, each with a directory and a port that it keeps across starts. A lease is a second by
  *  default. */
@@ -24,11 +24,12 @@ export async function startPair(common: Record<string, string> = {}) {
     return port
   }
 
-  async function start(name: string, { args = [], environment = {} }: Start = {}) {
+  async function start(name: string, { args = [], environment = {}, path }: Start = {}) {
     const node = await startNode({
       dataDir: directory(name),
       bucket: store.url,
       args,
+      path,
       port: await portOf(name),
       environment: { REPLICA_PAIR: 'true', REPLICA_LEASE: '1', ...common, ...environment },
     })

@@ -29,6 +29,10 @@ export async function replicas() {
   const restore = (name: string, args: string[] = [], options: Options = {}) =>
     hostline(['restore', 's3', ...args], directory(name), { environment: environmentOf(options) })
 
+  /** Runs `hostline replica snapshot` beside the server of a directory. */
+  const snapshot = (name: string, options: Options = {}) =>
+    hostline(['replica', 'snapshot'], directory(name), { environment: environmentOf(options) })
+
   /** Restores into an empty directory. */
   async function restored(args: string[] = [], options: Options = {}) {
     const name = `restored-${++restores}`
@@ -53,6 +57,7 @@ export async function replicas() {
     directory,
     environmentOf,
     restore,
+    snapshot,
 
     async start(name: string, options: Options = {}) {
       const environment = environmentOf(options)

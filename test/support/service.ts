@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { listenForCommands } from '../../src/command-socket.ts'
 import { readConfig } from '../../src/config.ts'
+import { listenForCommands } from '../../src/http/command-socket.ts'
 import { createLog } from '../../src/lib/log.ts'
 import type { Replica } from '../../src/replication/replication.ts'
 import { openService, type Substitutes, serve } from '../../src/serve.ts'

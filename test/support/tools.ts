@@ -3,8 +3,10 @@ export const folders = `${process.env['PATH'] ?? ''}:/usr/sbin`
 
 /** Programs that some tests need: without one they are skipped, and `bun run test` ends with a line about it. */
 export const tools = {
+  caddy: find('caddy'),
   chromium: find('chromium', 'google-chrome'),
   curl: find('curl'),
+  exiftool: find('exiftool'),
   gcc: find('gcc', 'cc'),
   nginx: find('nginx'),
   openssl: find('openssl'),

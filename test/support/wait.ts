@@ -4,14 +4,16 @@ const pauseMilliseconds = 3
  *  @throws on timeout, naming `what` */
 export async function waitFor<T>(
   look: () => T | Promise<T>,
-  what = String(look),
+  what: string | (() => string) = String(look),
   patienceMilliseconds = 60_000,
 ): Promise<NonNullable<T>> {
   const deadline = Date.now() + patienceMilliseconds
   for (;;) {
     const found = await look()
     if (found !== undefined && found !== null && found !== false) return found
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`)
+    if (Date.now() > deadline) {
+      throw new Error(`waited in vain for ${typeof what === 'string' ? what : what()}`)
+    }
     await Bun.sleep(pauseMilliseconds)
   }
 }

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
-import { loadAddressHash } from '../../db/address-hash.ts'
 import type { By } from '../../db/audit-trail.ts'
+import { loadAddressHash } from '../../db/keyed-hash.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'
+import type { MailJob } from './address/account-mails.ts'
 import { createOneTimeTokens } from './address/one-time-token-store.ts'
 import { createSentMails } from './address/sent-mail-store.ts'
 import { localPart } from './model.ts'
@@ -20,17 +21,24 @@ import {
   type UserRow,
 } from './store.ts'
 
-type UserEvent = Extract<EventType, `user.${string}`>
+type UserEvent = Extract<EventType, 'user.created' | 'user.updated'>
+
+const emptyProfile = { avatarUrl: null, locale: 'en', quietHours: null } as const
 
 export type AccountParts = ReturnType<typeof createAccountParts>
 
-/** Shared by the services of this module.
- *  @param forget removes a user's data from the other modules, inside the write that removes the account */
-export function createAccountParts(
-  core: Core,
-  passwordCost?: Argon2Cost,
-  forget: (userId: string) => void = () => {},
-) {
+/** Called inside the `write` that disables, enables or deletes a user. */
+export type OnReachChanged = (userId: string) => void
+
+type Parts = {
+  passwordCost: Argon2Cost | undefined
+  /** Removes a user's data from the other modules, inside the write that removes the account. */
+  forget: (userId: string) => void
+  onReachChanged: OnReachChanged
+}
+
+export function createAccountParts(core: Core, parts: Parts) {
+  const { passwordCost, forget, onReachChanged } = parts
   const store = createAccountStore(core.orm)
   const factors = createFactorStore(core.orm)
   const sessionStore = createSessionStore(core.orm, core.config.adminTotp)
@@ -45,6 +53,7 @@ export function createAccountParts(
   /** Changes a user's rights and closes their sockets. Called inside a `write`. */
   function changeAccess(userId: string, changes: UserChanges): void {
     store.update(userId, changes)
+    if (changes.disabledAt !== undefined) onReachChanged(userId)
     core.afterCommit(() => core.hub.closeUser(userId, mayStay))
   }
 
@@ -54,14 +63,12 @@ export function createAccountParts(
     core.events.publish({ type, ids: { user_id: id }, ...picture })
   }
 
-  /** @throws last_admin */
   function mustNotBeLastAdmin({ id, role, disabledAt }: UserRow) {
     if (role === 'admin' && disabledAt === null && store.isOnlyAdmin(id)) {
       throw new AppError('last_admin')
     }
   }
 
-  /** Publishes the changes that this `write` made to a user, if any. */
   function publishChange(before: UserRow): void {
     const after = store.find(before.id)
     if (!after || isDeepStrictEqual(before, after)) return
@@ -69,20 +76,25 @@ export function createAccountParts(
     publish('user.updated', after.id, hasNewPicture ? after.avatarUrl : undefined)
   }
 
+  /** Queues a mail to a user, inside a `write`. */
+  function queueMail(kind: MailJob, { id, email }: Pick<UserRow, 'id' | 'email'>): void {
+    core.outbox.add(kind, { user_id: id, address_hash: hashAddress(email) })
+  }
+
   /** Closes sockets whose rights depended on the second factor, records the change, and mails a verified address. */
   function factorChanged(user: UserRow, action: 'totp_enabled' | 'totp_disabled', by: By): void {
-    const { id, email } = user
+    const { id } = user
     changeAccess(id, {})
     publishChange(user)
     core.audit.record({ action, ...by, target: { type: 'user', id } })
-    if (!user.emailVerified) return
-    core.outbox.add(`${action}_mail`, { user_id: id, address_hash: hashAddress(email) })
+    if (user.emailVerified) queueMail(`${action}_mail`, user)
   }
 
   return {
     store,
     factors,
     factorChanged,
+    queueMail,
     publishChange,
     hashAddress,
     sentMails: createSentMails(core, hashAddress),
@@ -116,23 +128,26 @@ export function createAccountParts(
       sessionStore.endDevices(id, core.clock.now())
       oneTimeTokens.deleteOfUser(id)
       factors.deleteOfUser(id)
-      const profile = { displayName: localPart(email), avatarUrl: null, locale: 'en' } as const
+      const profile = { ...emptyProfile, displayName: localPart(email) }
       changeAccess(id, { ...profile, passwordHash: noPassword, isProvisional: false })
       core.audit.record({ action: 'account_adopted', ...by, target: { type: 'user', id } })
     },
     /** Deletes an account, inside a `write`. A job deletes its rows in the large tables.
+     *  @param isPurge whether the job also deletes what the user has written
      *  @throws last_admin */
-    remove(user: UserRow, by: By): void {
+    remove(user: UserRow, by: By, isPurge = false): void {
       const { id } = user
       mustNotBeLastAdmin(user)
       sessionStore.deleteOfUser(id)
       oneTimeTokens.deleteOfUser(id)
       factors.deleteOfUser(id)
       forget(id)
-      core.outbox.add('erasure', { user_id: id })
+      core.outbox.add('erasure', { user_id: id, is_purge: isPurge })
       changeAccess(id, erased(id, core.clock.now()))
-      publish('user.deleted', id)
-      core.audit.record({ action: 'user_deleted', ...by, target: { type: 'user', id } })
+      const external = user.externalId === null ? {} : { external_id: user.externalId }
+      core.events.publish({ type: 'user.deleted', ids: { user_id: id, ...external } })
+      const action = isPurge ? 'purge_requested' : 'user_deleted'
+      core.audit.record({ action, ...by, target: { type: 'user', id } })
     },
   }
 }

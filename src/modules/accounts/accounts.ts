@@ -1,19 +1,25 @@
 import type { Core, Module } from '../../core.ts'
 import { inPieces } from '../../db/pieces.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
+import { day } from '../../lib/clock.ts'
 import type { DomainEvent } from '../../lib/events.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
+import { storedEmail } from '../../lib/text.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
-import { createAccountParts } from './account-parts.ts'
+import { createAccountParts, type OnReachChanged } from './account-parts.ts'
 import { type AccountMail, createMailJobs } from './address/account-mails.ts'
 import { createEmailChange } from './address/email-change.ts'
 import { createRecovery } from './address/recovery.ts'
+import { banRoutes } from './bans/ban-routes.ts'
+import { banRetention } from './bans/ban-store.ts'
+import { createBans } from './bans/bans.ts'
 import { accountCommandRoutes } from './command-routes.ts'
 import { credentialRoutes } from './credential-routes.ts'
 import { createExports, type SendExport } from './exports.ts'
 import {
   formerAddressView,
   managedUserView,
+  type NewPerson,
   ownAuditView,
   pendingAddressView,
   sessionView,
@@ -27,7 +33,7 @@ import { accountRoutes } from './routes.ts'
 import { createAccountService } from './service.ts'
 import { openKeyring } from './sign-in/keys.ts'
 import { type Argon2Cost, createLoginThrottle } from './sign-in/passwords.ts'
-import { createSessions } from './sign-in/sessions.ts'
+import { clientOf, createSessions } from './sign-in/sessions.ts'
 import { createAccessTokens } from './sign-in/tokens.ts'
 import { createTotp } from './sign-in/totp.ts'
 import { accountRetention } from './store.ts'
@@ -37,6 +43,8 @@ declare module '../../db/audit-trail.ts' {
     user_registered: 'user'
     user_created: 'user'
     user_deleted: 'user'
+    purge_requested: 'user'
+    user_purged: 'user'
     account_adopted: 'user'
     login_succeeded: 'user'
     login_failed: 'user'
@@ -56,6 +64,8 @@ declare module '../../db/audit-trail.ts' {
     totp_enabled: 'user'
     totp_disabled: 'user'
     totp_refused: 'user'
+    code_requested: 'user'
+    code_refused: 'user'
     role_changed: 'user'
     user_disabled: 'user'
     user_enabled: 'user'
@@ -65,6 +75,8 @@ declare module '../../db/audit-trail.ts' {
     session_ended: 'session'
     session_moved: 'session'
     keys_rotated: 'key'
+    ban_added: 'ban'
+    ban_removed: 'ban'
   }
 }
 
@@ -74,13 +86,15 @@ declare module '../../jobs/outbox.ts' {
     /** `ip` is absent when somebody else requested the mail. */
     password_reset_mail: AccountMail & { ip?: string }
     password_changed_mail: AccountMail
+    confirm_mail: AccountMail
     totp_enabled_mail: AccountMail
     totp_disabled_mail: AccountMail
     /** To the new address, which `address_hash` identifies. */
     email_change_mail: AccountMail
     /** To the former address. */
     email_changed_mail: AccountMail
-    erasure: { user_id: string }
+    erasure: { user_id: string; is_purge: boolean }
+    guest_end: { user_id: string }
   }
 }
 
@@ -88,20 +102,22 @@ type Neighbours = {
   mailer: Mailer
   /** Modules whose personal data is exported and removed with the account. */
   others: readonly Module[]
+  onReachChanged: OnReachChanged
   passwordCost: Argon2Cost | undefined
 }
 
-/** Accounts, sessions and the keys that sign access tokens. */
-export async function createAccounts(core: Core, { mailer, others, passwordCost }: Neighbours) {
+export async function createAccounts(core: Core, neighbours: Neighbours) {
+  const { mailer, others, passwordCost, onReachChanged } = neighbours
   const keyring = await openKeyring(core)
   const accessTokens = createAccessTokens(core, keyring)
   const forget = (userId: string) => {
     for (const module of others) module.forget?.(userId)
   }
-  const base = createAccountParts(core, passwordCost, forget)
+  const base = createAccountParts(core, { passwordCost, forget, onReachChanged })
   const { sessionStore } = base
-  const sessions = createSessions(core, { ...base, accessTokens })
-  const parts = { ...base, sessions, throttle: createLoginThrottle(core) }
+  const bans = createBans(core, base)
+  const sessions = createSessions(core, { ...base, accessTokens, bans })
+  const parts = { ...base, bans, sessions, throttle: createLoginThrottle(core) }
   const recovery = createRecovery(core, parts)
   const accounts = createAccountService(core, { ...parts, recovery })
   const userAdmin = createUserAdmin(core, base)
@@ -129,23 +145,54 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
   const sendExport: SendExport = async (user, by, headers) => {
     const pieces = await exports.begin(user.id, managedUserView(user, profileParts), by)
     headers['content-type'] = 'application/json'
-    headers['content-disposition'] = 'attachment; filename="hostline-export.json"'
+    headers['content-disposition'] = 'attachment; filename="account.json"'
     return new Response(pieces)
   }
+  /** Records how much was removed; a purge that continues after a restart records each part. */
+  async function purge(userId: string, isStopping: () => boolean) {
+    const details: Record<string, string> = {}
+    type Progress = { last: string; total: number }
+    for (const [name, step] of others.flatMap((module) => Object.entries(module.purge ?? {}))) {
+      const next = (limit: number, before: Progress | undefined) => {
+        const part = step(userId, limit, before?.last)
+        return part && { last: part.last, total: (before?.total ?? 0) + part.count }
+      }
+      const progress = await inPieces(core.write, next, { isStopping })
+      details[name] = String(progress?.total ?? 0)
+      if (isStopping()) break
+    }
+    const target = { type: 'user', id: userId } as const
+    const entry = { action: 'user_purged', actor: { type: 'system' }, target, details } as const
+    await core.write(() => core.audit.record(entry))
+  }
+
   const emailChange = createEmailChange(core, { ...parts, recovery })
   const totp = createTotp(core, { ...parts, recovery })
 
   return {
-    retention: accountRetention,
+    retention: [...accountRetention, banRetention],
     routes: accountRoutes({ accounts, sessions, keyring })
       .use(credentialRoutes({ recovery, emailChange, totp }))
       .use(userRoutes({ accounts, sessions, profileParts, sendExport }))
       .use(userAdminRoutes({ sessions, userAdmin, profileParts, sendExport }))
       .use(feedUserRoutes({ feedUsers, profileParts }))
+      .use(banRoutes(bans))
       .use(accountCommandRoutes({ userAdmin, keyring, profileParts })),
     jobs: {
       ...createMailJobs(core, mailer, base),
-      async erasure({ user_id: userId }, { isStopping }) {
+      async guest_end({ user_id: userId }) {
+        const by = { actor: { type: 'system' } } as const
+        await core.write(() => {
+          const user = base.store.find(userId)
+          // An admin may have given the account to somebody.
+          const isGuest = user?.deletedAt === null && user.email.endsWith('.invalid')
+          if (isGuest) base.remove(user, by)
+        })
+        return undefined
+      },
+      async erasure({ user_id: userId, is_purge: isPurge }, { isStopping }) {
+        if (isPurge) await purge(userId, isStopping)
+        if (isStopping()) return { againAfterMilliseconds: 0 }
         for (const { erase } of [core.audit, core.outbox, ...others]) {
           const next = (limit: number, after?: string) => erase?.(userId, limit, after)
           await inPieces(core.write, next, { isStopping })
@@ -154,10 +201,7 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
         return undefined
       },
     },
-    eventData: {
-      'user.created': userData,
-      'user.updated': userData,
-    },
+    eventData: { 'user.created': userData, 'user.updated': userData },
     offerSetUp: accounts.offerSetUp,
     noteBounce: (address: string) =>
       core.write(() => {
@@ -180,6 +224,18 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     isConfirmed: ({ sessionId }: UserPrincipal, milliseconds: number) =>
       sessionStore.isConfirmedSince(sessionId, core.clock.now() - milliseconds),
     resolveUser: feedUsers.resolve,
+    upsertUser: feedUsers.upsert,
+    /** Creates a user without a password for a day, and begins a session.
+     *  @throws banned */
+    async createGuest(person: NewPerson, request: Request, ip: string) {
+      bans.mustNotBeBanned(storedEmail(person.email), ip)
+      const by = { actor: { type: 'system' }, ip } as const
+      const { user } = await feedUsers.upsert(person, by)
+      const end = { delayMilliseconds: day }
+      await core.write(() => core.outbox.add('guest_end', { user_id: user.id }, end))
+      return feedUsers.openSession(user.id, clientOf(request, ip), by)
+    },
     countAdminsWithoutTotp: base.factors.countAdminsWithout,
+    namesOf: base.store.namesOf,
   } satisfies Module & Record<string, unknown>
 }

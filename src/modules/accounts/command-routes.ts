@@ -25,7 +25,6 @@ const NewAccount = Refined(
 
 type Parts = { userAdmin: UserAdmin; keyring: Keyring; profileParts: ProfileParts }
 
-/** Accounts and keys for commands on this machine. */
 export function accountCommandRoutes({ userAdmin, keyring, profileParts }: Parts) {
   const managedView = (row: UserRow) => managedUserView(row, profileParts)
 

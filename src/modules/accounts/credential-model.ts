@@ -1,26 +1,31 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Body, Email, Maybe, Refined, Sample } from '../../api/fields.ts'
+import { Body, described, Email, Maybe, Refined, Sample } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import { problem } from '../../lib/errors.ts'
 import { OwnPassword, Password } from './model.ts'
 
-export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Sample(samples.oneTimeToken) })
-export const EmailBody = Body('EmailBody', { email: Sample(samples.guest.email) })
-
-export const PasswordReset = Body('PasswordReset', {
-  token: Sample(samples.oneTimeToken),
-  password: Password,
+const OneTimeToken = Sample(samples.oneTimeToken, { description: 'The token of the mailed link.' })
+export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: OneTimeToken })
+export const EmailBody = Body('EmailBody', {
+  email: Sample(samples.guest.email, { description: 'The e-mail address of the account.' }),
 })
+
+export const PasswordReset = Body('PasswordReset', { token: OneTimeToken, password: Password })
 export type PasswordReset = Static<typeof PasswordReset>
 
 export const PasswordChange = Body('PasswordChange', {
-  current_password: Maybe(Sample('six red bicycles')),
+  current_password: Maybe(
+    described(
+      Sample('six red bicycles'),
+      'The password until now; unnecessary for a while after `POST /v1/auth/confirm`.',
+    ),
+  ),
   new_password: Password,
 })
 export type PasswordChange = Static<typeof PasswordChange>
 
 export const EmailChangeBody = Body('EmailChangeBody', {
-  new_email: Email(),
+  new_email: Email('The new address. It counts once its mailed link was opened.'),
   password: OwnPassword,
 })
 export type EmailChangeBody = Static<typeof EmailChangeBody>
@@ -37,7 +42,9 @@ export const TotpSecret = Type.Object(
   },
   { title: 'TotpSecret' },
 )
-export const CodeBody = Body('CodeBody', { code: Sample(samples.code) })
+export const CodeBody = Body('CodeBody', {
+  code: Sample(samples.code, { description: 'A code from the authenticator.' }),
+})
 export const RecoveryCodes = Type.Object(
   {
     recovery_codes: Type.Array(Sample('9fkq-27xm-b4tz'), {
@@ -58,10 +65,10 @@ const isGiven = (value: unknown) => value !== undefined && value !== null
 export const OwnerProof = Refined(
   Type.Object(
     {
-      password: Maybe(Sample(samples.password)),
+      password: Maybe(Sample(samples.password, { description: 'Your password.' })),
       code: Maybe(
         Sample(samples.code, {
-          description: 'A code from the authenticator. Recovery codes are not accepted.',
+          description: 'A code from the authenticator or a mail. Recovery codes are not accepted.',
         }),
       ),
     },

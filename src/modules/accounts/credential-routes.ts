@@ -39,16 +39,12 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       async ({ body, context }) => ({
         user: userView(await recovery.verifyEmail(body.token, context.ip)),
       }),
-      {
-        body: OneTimeTokenBody,
-        ...visitor(
-          'verifyEmail',
-          'Verifies an e-mail address with the token from the mailed link. The role `user` becomes `verified_user`.',
-          {
-            200: UserBody,
-          },
-        ),
-      },
+      visitor(
+        'verifyEmail',
+        'Verifies an e-mail address with the token from the mailed link. The role `user` becomes `verified_user`.',
+        { 200: UserBody },
+        { body: OneTimeTokenBody },
+      ),
     )
     .post(
       '/v1/auth/verify-email/resend',
@@ -63,125 +59,114 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
     .post(
       '/v1/auth/password/forgot',
       ({ body, context }) => recovery.forgotPassword(body.email, context.ip),
-      {
-        body: EmailBody,
-        ...visitor(
-          'requestPasswordReset',
-          'Mails a link for setting a new password. The response is the same whether or not the address is known.',
-          {
-            204: null,
-          },
-        ),
-      },
+      visitor(
+        'requestPasswordReset',
+        'Mails a link for setting a new password. The response is the same whether or not the address is known.',
+        { 204: null },
+        { body: EmailBody },
+      ),
     )
     .post(
       '/v1/auth/password/reset',
       ({ body, context }) => recovery.resetPassword(body, context.ip),
-      {
-        body: PasswordReset,
-        ...visitor(
-          'resetPassword',
-          'Sets a new password with the token from the mailed link. Ends every session and verifies the address. If the address was never verified before, also removes the second factor, devices, name and picture.',
-          {
-            204: null,
-          },
-        ),
-      },
+      visitor(
+        'resetPassword',
+        'Sets a new password with the token from the mailed link. Ends every session and verifies the address. If the address was never verified before, also removes the second factor, devices, name and picture.',
+        { 204: null },
+        { body: PasswordReset },
+      ),
     )
     .post(
       '/v1/auth/password/change',
       ({ body, context }) => recovery.changePassword(context.user, body, context.ip),
-      {
-        body: PasswordChange,
-        ...changingPassword(
-          'changePassword',
-          'Changes the password. Ends the other sessions. At most 5 times an hour.',
-          { 204: null },
-          { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded'] },
-        ),
-      },
+      changingPassword(
+        'changePassword',
+        'Changes the password. Ends the other sessions. At most 5 times an hour.',
+        { 204: null },
+        {
+          body: PasswordChange,
+          errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded'],
+        },
+      ),
     )
     .post(
       '/v1/auth/email/change',
       ({ body, context }) => emailChange.request(context.user, body, context.ip),
-      {
-        body: EmailChangeBody,
-        ...changingAddress(
-          'requestEmailChange',
-          'Requests a change of the e-mail address: mails a link to the new address. The address changes when its owner follows the link within 24 hours. At most once a minute and 5 times an hour.',
-          { 204: null },
-          {
-            errors: ['invalid_credentials', 'login_throttled', 'mail_throttled', 'quota_exceeded'],
-          },
-        ),
-      },
+      changingAddress(
+        'requestEmailChange',
+        'Requests a change of the e-mail address: mails a link to the new address. The address changes when its owner follows the link within 24 hours. At most once a minute and 5 times an hour.',
+        { 204: null },
+        {
+          body: EmailChangeBody,
+          errors: [
+            'banned',
+            'invalid_credentials',
+            'login_throttled',
+            'mail_throttled',
+            'quota_exceeded',
+          ],
+        },
+      ),
     )
     .post(
       '/v1/auth/email/confirm',
       async ({ body, context }) => ({
         user: userView(await emailChange.confirm(body.token, context.ip)),
       }),
-      {
-        body: OneTimeTokenBody,
-        ...visitor(
-          'confirmEmailChange',
-          'Confirms a new e-mail address with the token from the mailed link. If the former address was verified, it stays reserved for 7 days, and a link mailed to it undoes the change.',
-          { 200: UserBody },
-          { errors: ['email_taken'] },
-        ),
-      },
+      visitor(
+        'confirmEmailChange',
+        'Confirms a new e-mail address with the token from the mailed link. If the former address was verified, it stays reserved for 7 days, and a link mailed to it undoes the change.',
+        { 200: UserBody },
+        { body: OneTimeTokenBody, errors: ['email_taken'] },
+      ),
     )
-    .post('/v1/auth/email/undo', ({ body, context }) => emailChange.undo(body.token, context.ip), {
-      body: OneTimeTokenBody,
-      ...visitor(
+    .post(
+      '/v1/auth/email/undo',
+      ({ body, context }) => emailChange.undo(body.token, context.ip),
+      visitor(
         'undoEmailChange',
         'Restores the former e-mail address with the token from the link mailed to it. Ends every session, removes the password, and removes a second factor set up after the change. Mails a link for setting a new password.',
         { 204: null },
+        { body: OneTimeTokenBody },
       ),
-    })
+    )
     .post(
       '/v1/auth/totp',
       ({ body, context }) => totp.begin(context.user, body?.password, context.ip),
-      {
-        body: FactorSetUp,
-        ...changingFactor(
-          'createTotpSecret',
-          'Creates a secret for an authenticator. Confirm it with a first code to enable the second factor.',
-          { 200: TotpSecret },
-          { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded', 'totp_exists'] },
-        ),
-      },
+      changingFactor(
+        'createTotpSecret',
+        'Creates a secret for an authenticator. Confirm it with a first code to enable the second factor.',
+        { 200: TotpSecret },
+        {
+          body: FactorSetUp,
+          errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded', 'totp_exists'],
+        },
+      ),
     )
     .post(
       '/v1/auth/totp/confirm',
       async ({ body, context }) => ({
         recovery_codes: await totp.confirm(context.user, body.code, context.ip),
       }),
-      {
-        body: CodeBody,
-        ...user(
-          'confirmTotp',
-          'Enables the second factor with a first code. The recovery codes are shown only this once, and the owner is notified by mail.',
-          { 200: RecoveryCodes },
-          {
-            errors: [
-              'totp_exists',
-              'totp_invalid',
-              'login_throttled',
-              'quota_exceeded',
-              'not_found',
-            ],
-          },
-        ),
-      },
+      user(
+        'confirmTotp',
+        'Enables the second factor with a first code. The recovery codes are shown only this once, and the owner is notified by mail.',
+        { 200: RecoveryCodes },
+        {
+          body: CodeBody,
+          errors: ['totp_exists', 'totp_invalid', 'login_throttled', 'quota_exceeded', 'not_found'],
+        },
+      ),
     )
-    .delete('/v1/auth/totp', ({ body, context }) => totp.remove(context.user, body, context.ip), {
-      body: FactorRemoval,
-      ...changingFactor(
+    .delete(
+      '/v1/auth/totp',
+      ({ body, context }) => totp.remove(context.user, body, context.ip),
+      changingFactor(
         'deleteTotp',
         'Disables the second factor. The owner is notified by mail.',
         { 204: null },
         {
+          body: FactorRemoval,
           errors: [
             'invalid_credentials',
             'totp_invalid',
@@ -191,20 +176,34 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
           ],
         },
       ),
-    })
+    )
+    .post(
+      '/v1/auth/confirm/code',
+      ({ context }) => totp.mailCode(context.user.userId, context.ip),
+      user(
+        'mailConfirmationCode',
+        'Mails you a code of six digits for a confirmation, for example without a password. It works for 10 minutes and 5 attempts, and a new one replaces it. At most once a minute and 5 times a day.',
+        { 204: null },
+        { errors: ['email_not_verified', 'mail_throttled'] },
+      ),
+    )
     .post(
       '/v1/auth/confirm',
       ({ body, context }) => totp.proveOwner(context.user, body, context.ip),
-      {
-        body: OwnerProof,
-        ...user(
-          'confirmOwner',
-          'Confirms the session with the password or a code from the authenticator. A code works once; recovery codes are not accepted. For some minutes the session may then call operations that require a confirmation. At most 10 times a minute.',
-          { 204: null },
-          {
-            errors: ['invalid_credentials', 'totp_invalid', 'login_throttled', 'quota_exceeded'],
-          },
-        ),
-      },
+      user(
+        'confirmOwner',
+        'Confirms the session with the password, or a code from the authenticator or a mail (`POST /v1/auth/confirm/code`). A code works once; recovery codes are not accepted. For some minutes the session may then call operations that require a confirmation. At most 10 times a minute.',
+        { 204: null },
+        {
+          body: OwnerProof,
+          errors: [
+            'invalid_credentials',
+            'totp_invalid',
+            'code_invalid',
+            'login_throttled',
+            'quota_exceeded',
+          ],
+        },
+      ),
     )
 }

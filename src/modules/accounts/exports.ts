@@ -6,7 +6,6 @@ import { quotaExceeded } from '../../lib/errors.ts'
 import { ManagedUser, Session } from './model.ts'
 import type { UserRow } from './store.ts'
 
-const hour = 3_600_000
 const perHour = 5
 /** Longer than the server's idle timeout, which ends the export of a client that stops reading. */
 const unreadMilliseconds = 60_000
@@ -16,7 +15,6 @@ type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
 export const Export = Body('Export', { user: ManagedUser, sessions: Type.Array(Session) })
 
-/** Streams an export; `headers` are those of the response. */
 export type SendExport = (
   user: UserRow,
   by: ByUser,
@@ -53,8 +51,7 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
       const own = { readAt: clock.now() }
       running.set(userId, own)
       await write(() => {
-        const { times, firstAt } = audit.recent(userId, 'data_exported', hour)
-        if (times >= perHour) throw quotaExceeded(firstAt + hour - clock.now())
+        audit.mustHaveLeft(userId, 'data_exported', perHour)
         audit.record({ action: 'data_exported', ...by, target: { type: 'user', id: userId } })
       }).catch((error: unknown) => {
         end(userId, own)

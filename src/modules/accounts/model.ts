@@ -2,6 +2,8 @@ import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
   Change,
+  CheckedText,
+  described,
   Email,
   HttpUrl,
   Maybe,
@@ -16,10 +18,11 @@ import {
 import { samples } from '../../api/samples.ts'
 import type { AuditRow } from '../../db/audit-trail.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
-import { isoTime } from '../../lib/clock.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
 import { locales } from '../../lib/i18n.ts'
 import { externalIdRule } from '../../lib/ids.ts'
+import { isTimeZone } from '../../lib/quiet-hours.ts'
 import { roles } from '../../lib/vocabulary.ts'
 import { isGuessable } from './sign-in/passwords.ts'
 import type { SessionRow } from './sign-in/session-store.ts'
@@ -32,10 +35,18 @@ export const Password = Text(passwordRule, {
   description: 'Must not be a common password, or the address or name of the account.',
   examples: [samples.password],
 })
-const RoleField = OneOf(roles, { examples: ['verified_user'] })
-const GivenRole = OneOf(roles, { examples: ['host'] })
+const RoleField = OneOf(roles, { title: 'Role', examples: ['verified_user'] })
+const GivenRole = OneOf(roles, {
+  title: 'Role',
+  description: 'The role, which decides what the person may do.',
+  examples: ['host'],
+})
 const Name = Text(nameRule, { examples: [samples.guest.name] })
-const LocaleField = OneOf(locales)
+const LocaleField = OneOf(locales, { title: 'Locale' })
+const GivenLocale = OneOf(locales, {
+  title: 'Locale',
+  description: 'The language of mails and notifications.',
+})
 
 export const registration = {
   email: Email(),
@@ -57,7 +68,12 @@ export const Registration = Refined(Body('Registration', registration), newcomer
 export type Registration = Static<typeof Registration>
 
 export const SetUp = Refined(
-  Body('SetUp', { ...registration, token: Sample(samples.oneTimeToken) }),
+  Body('SetUp', {
+    ...registration,
+    token: Sample(samples.oneTimeToken, {
+      description: 'The token of the link that the server prints.',
+    }),
+  }),
   newcomerProblems,
 )
 export type SetUp = Static<typeof SetUp>
@@ -77,8 +93,8 @@ export function newcomerProblems({ email, password, display_name: name }: Newcom
 export const Credentials = Body(
   'Credentials',
   {
-    email: Type.String(),
-    password: Type.String(),
+    email: Type.String({ description: 'The e-mail address of the account.' }),
+    password: Type.String({ description: 'The password.' }),
     code: Maybe(
       Sample(samples.code, {
         description:
@@ -91,26 +107,60 @@ export const Credentials = Body(
 export type Credentials = Static<typeof Credentials>
 
 export const RefreshTokenBody = Body('RefreshTokenBody', {
-  refresh_token: Sample(samples.usedRefreshToken),
+  refresh_token: Sample(samples.usedRefreshToken, {
+    description: 'The newest refresh token of the session.',
+  }),
 })
-/** The user's own password; optional after a confirmation of the session. */
-export const OwnPassword = Maybe(Sample(samples.password))
+export const OwnPassword = Maybe(
+  Sample(samples.password, {
+    description: 'Your password; unnecessary for a while after `POST /v1/auth/confirm`.',
+  }),
+)
 export const PasswordBody = Body('PasswordBody', { password: OwnPassword })
 
 const profile = {
-  display_name: Maybe(Name),
-  avatar_url: Maybe(HttpUrl(2_048, { examples: ['https://cdn.example.com/ben.jpg'] })),
+  display_name: Maybe(described(Name, 'The public name.')),
+  avatar_url: Maybe(
+    HttpUrl(2_048, {
+      description: 'The address of a picture: an upload of your own, or one elsewhere.',
+      examples: ['https://cdn.example.com/ben.jpg'],
+    }),
+  ),
 }
 const access = {
   role: Maybe(GivenRole),
-  disabled: Maybe(Type.Boolean()),
-  email_verified: Maybe(Type.Boolean({ examples: [true] })),
+  disabled: Maybe(
+    Type.Boolean({
+      description: '`true` ends all sessions and refuses logins; `false` allows them.',
+    }),
+  ),
+  email_verified: Maybe(
+    Type.Boolean({ description: 'Whether the address is known to be theirs.', examples: [true] }),
+  ),
 }
 
 export const ProfileUpdate = Change(
-  Body('ProfileUpdate', { ...profile, locale: Maybe(LocaleField) }),
+  Body('ProfileUpdate', { ...profile, locale: Maybe(GivenLocale) }),
   ['avatar_url'],
 )
+const TimeOfDay = (example: string, description: string) =>
+  CheckedText(
+    (text) => (/^([01]\d|2[0-3]):[0-5]\d$/.test(text) ? undefined : problem('time_of_day')),
+    { description, examples: [example] },
+  )
+const quietHours = {
+  from: TimeOfDay('22:00', 'When they begin, `HH:MM`.'),
+  to: TimeOfDay('07:30', 'When they end, `HH:MM`; before `from`, on the next day.'),
+  time_zone: CheckedText((text) => (isTimeZone(text) ? undefined : problem('time_zone')), {
+    description: 'An IANA time zone.',
+    examples: ['Europe/Berlin'],
+  }),
+}
+export const NewQuietHours = Refined(Body('NewQuietHours', quietHours), ({ from, to }) =>
+  from === to ? { to: problem('same_time') } : {},
+)
+const ShownQuietHours = Type.Object(quietHours, { title: 'QuietHours' })
+
 export const AccessUpdate = Change(Body('AccessUpdate', access))
 export const ExternalId = Text(externalIdRule, {
   description:
@@ -118,16 +168,22 @@ export const ExternalId = Text(externalIdRule, {
   examples: [samples.guest.externalId],
 })
 export const PersonUpdate = Change(
-  Body('PersonUpdate', { ...access, ...profile, external_id: Maybe(ExternalId) }),
+  Body('PersonUpdate', {
+    ...access,
+    email: Maybe(Email()),
+    ...profile,
+    locale: Maybe(GivenLocale),
+    external_id: Maybe(ExternalId),
+  }),
   ['avatar_url'],
 )
 export const NewPerson = Body('NewPerson', {
   email: Email(),
   ...profile,
   role: Maybe(GivenRole),
-  email_verified: Maybe(Type.Boolean({ examples: [true] })),
+  email_verified: access.email_verified,
   external_id: Maybe(ExternalId),
-  locale: Maybe(LocaleField),
+  locale: Maybe(GivenLocale),
 })
 export type NewPerson = Static<typeof NewPerson>
 
@@ -192,10 +248,13 @@ export const Session = Type.Object(
   {
     id: Sample(samples.recordId),
     created_at: Timestamp,
-    last_used_at: Timestamp,
+    last_used_at: described(Timestamp, 'The last renewal of its tokens, or the login.'),
     user_agent: Nullable(Sample('Mozilla/5.0 (X11; Linux x86_64)')),
-    ip: Nullable(Sample('203.0.113.7')),
-    current: Type.Boolean({ examples: [true] }),
+    ip: described(Nullable(Sample('203.0.113.7')), 'The address of the last login or renewal.'),
+    current: described(
+      Type.Boolean({ examples: [true] }),
+      'Whether it is the session of this request.',
+    ),
   },
   { title: 'Session' },
 )
@@ -212,15 +271,18 @@ export const Profile = Type.Object(
         description: 'When the mail server permanently refused the address; null if it did not.',
       }),
     ),
+    quiet_hours: described(
+      Nullable(ShownQuietHours),
+      'While they last, pushes and mails wait, except of calls and about the account.',
+    ),
   },
   { title: 'Profile' },
 )
 
-/** A user as admins see them. */
 export const ManagedUser = Type.Object(
   {
     ...Profile.properties,
-    disabled: Type.Boolean(),
+    disabled: described(Type.Boolean(), 'Whether logins are refused.'),
     external_id: Nullable(
       Sample(samples.guest.externalId, {
         description: 'The id of the person in the rest of the platform.',
@@ -241,40 +303,33 @@ export function userView(row: UserRow): User {
   }
 }
 
-/** Profile fields from outside the user's row. */
 export type ProfileParts = { avatarUrl: AvatarUrl; hasTotp: (userId: string) => boolean }
 
 export function profileView(row: UserRow, parts: ProfileParts): Static<typeof Profile> {
-  const { locale, emailBouncedAt } = row
+  const { locale, emailBouncedAt, quietHours } = row
   return {
     ...userView(row),
     avatar_url: parts.avatarUrl(row),
     locale,
     totp: parts.hasTotp(row.id),
-    email_bounced_at: emailBouncedAt === null ? null : isoTime(emailBouncedAt),
+    email_bounced_at: timeOrNull(emailBouncedAt),
+    quiet_hours: quietHours,
   }
 }
 
 export function managedUserView(row: UserRow, parts: ProfileParts): Static<typeof ManagedUser> {
   const { disabledAt, externalId } = row
-  return {
-    ...profileView(row, parts),
-    disabled: disabledAt !== null,
-    external_id: externalId,
-  }
+  return { ...profileView(row, parts), disabled: disabledAt !== null, external_id: externalId }
 }
 
-/** A requested address that is not confirmed yet. */
 export function pendingAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
   return { email, expires_at: isoTime(expiresAt) }
 }
 
-/** A former address that is reserved for its owner. */
 export function formerAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
   return { email, reserved_until: isoTime(expiresAt) }
 }
 
-/** A row of the audit log in the export of its actor. */
 export function ownAuditView({ at, action, ip, details }: AuditRow) {
   return { at: isoTime(at), action, ip, details: details === null ? null : JSON.parse(details) }
 }

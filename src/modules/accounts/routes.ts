@@ -29,7 +29,6 @@ const keys = (id: string) =>
 
 type Parts = { accounts: AccountService; sessions: Sessions; keyring: Keyring }
 
-/** Registration, login, logout, and the keys of access tokens. */
 export function accountRoutes({ accounts, sessions, keyring }: Parts) {
   const showKeys = ({ set }: { set: { headers: Record<string, string | number> } }) => {
     set.headers['cache-control'] = `public, max-age=${jwksMaxAgeSeconds}`
@@ -42,47 +41,46 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
       '/v1/auth/register',
       ({ body, context, request }) =>
         accounts.register(body, context.locale, clientOf(request, context.ip)),
-      {
-        body: Registration,
-        ...newcomer(
-          'register',
-          'Registers a new account and logs it in. Sends a verification mail to the address. Refused with `REGISTRATION=off`.',
-          { 201: Authenticated },
-          {
-            errors: ['registration_closed', 'email_taken'],
-            example: { user: { role: 'user', email_verified: false } },
-          },
-        ),
-      },
+      newcomer(
+        'register',
+        'Registers a new account and logs it in. Sends a verification mail to the address. Refused while the setting `registration` is `off`.',
+        { 201: Authenticated },
+        {
+          body: Registration,
+          errors: ['registration_closed', 'banned', 'email_taken'],
+          example: { user: { role: 'user', email_verified: false } },
+        },
+      ),
     )
     .post(
       '/v1/auth/set-up',
       ({ body, context, request }) =>
         accounts.setUp(body, context.locale, clientOf(request, context.ip)),
-      {
-        body: SetUp,
-        ...newcomer(
-          'createFirstAdmin',
-          'Creates the first admin. Requires the token from the link that the first start prints, which is valid for 30 minutes.',
-          { 201: Authenticated },
-          { errors: ['email_taken'], example: { user: { role: 'admin' } } },
-        ),
-      },
+      newcomer(
+        'createFirstAdmin',
+        'Creates the first admin. Requires the token from the link that the first start prints, which is valid for 30 minutes.',
+        { 201: Authenticated },
+        { body: SetUp, errors: ['email_taken'], example: { user: { role: 'admin' } } },
+      ),
     )
     .post(
       '/v1/auth/login',
       ({ body, context, request }) => accounts.login(body, clientOf(request, context.ip)),
-      {
-        body: Credentials,
-        ...returning(
-          'login',
-          'Logs in. An unknown address, a wrong password and a disabled account get the same response. If a second factor is enabled, a request without `code` is refused with the reason `totp_required`.',
-          { 200: Authenticated },
-          {
-            errors: ['invalid_credentials', 'totp_required', 'totp_invalid', 'login_throttled'],
-          },
-        ),
-      },
+      returning(
+        'login',
+        'Logs in. An unknown address, a wrong password and a disabled account get the same response. If a second factor is enabled, a request without `code` is refused with the reason `totp_required`.',
+        { 200: Authenticated },
+        {
+          body: Credentials,
+          errors: [
+            'banned',
+            'invalid_credentials',
+            'totp_required',
+            'totp_invalid',
+            'login_throttled',
+          ],
+        },
+      ),
     )
     .post(
       '/v1/auth/refresh',
@@ -90,30 +88,22 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         const key = idempotencyKey(request.headers)
         return sessions.refresh(body.refresh_token, key, clientOf(request, context.ip))
       },
-      {
-        body: RefreshTokenBody,
-        ...visitor(
-          'refreshTokens',
-          'Exchanges a refresh token for a new token set. Each refresh token works once. Reusing it ends its session, unless it was exchanged within the last 10 seconds and its successor is unused. A client that lost the response repeats the request with the same token and `X-Idempotency-Key`: for 24 hours, while the successor is unused and the user agent is the same, it gets a new successor.',
-          { 200: TokenSet },
-          {
-            errors: ['invalid_token'],
-            headers: idempotencyHeader,
-          },
-        ),
-      },
+      visitor(
+        'refreshTokens',
+        'Exchanges a refresh token for a new token set. Each refresh token works once. Reusing it ends its session, unless it was exchanged within the last 10 seconds and its successor is unused. A client that lost the response repeats the request with the same token and `X-Idempotency-Key`: for 24 hours, while the successor is unused and the user agent is the same, it gets a new successor.',
+        { 200: TokenSet },
+        { body: RefreshTokenBody, errors: ['invalid_token'], headers: idempotencyHeader },
+      ),
     )
     .post(
       '/v1/auth/logout',
       ({ body, context }) => sessions.logout(context.user.userId, body.refresh_token, context.ip),
-      {
-        body: RefreshTokenBody,
-        ...user(
-          'logout',
-          'Logs out. Ends the session of the refresh token with its access tokens and sockets. Other devices stay logged in. A token of another user changes nothing.',
-          { 204: null },
-        ),
-      },
+      user(
+        'logout',
+        'Logs out. Ends the session of the refresh token with its access tokens and sockets. Other devices stay logged in. A token of another user changes nothing.',
+        { 204: null },
+        { body: RefreshTokenBody },
+      ),
     )
     .get(
       '/v1/avatars/:hue/:file',

@@ -7,6 +7,7 @@ import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail, storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
 import type { GivenPassword, Recovery } from './address/recovery.ts'
+import type { Bans } from './bans/bans.ts'
 import {
   type Authenticated,
   type Credentials,
@@ -31,13 +32,13 @@ type Parts = AccountParts & {
   throttle: LoginThrottle
   sessions: Sessions
   recovery: Recovery
+  bans: Bans
 }
 
-/** Registration, login, and the user's own account. */
 export function createAccountService(core: Core, parts: Parts) {
-  const { write, audit, outbox, newId, clock } = core
+  const { write, audit, newId, clock } = core
   const { store, factors, oneTimeTokens, passwords } = parts
-  const { throttle, sessions, recovery, sentMails, hashAddress } = parts
+  const { throttle, sessions, recovery, bans, sentMails, queueMail, hashAddress } = parts
 
   function newUser({ email, display_name }: Registration, locale: Locale) {
     const address = storedEmail(email)
@@ -91,15 +92,16 @@ export function createAccountService(core: Core, parts: Parts) {
 
   function own(userId: string): UserRow {
     const user = store.find(userId)
-    if (!user) throw new AppError('unauthorized')
+    if (!user) throw new AppError('session_ended')
     return user
   }
 
   return {
     /** Creates an account, queues the verification mail in the same transaction, and begins a session.
-     *  @throws registration_closed · email_taken */
+     *  @throws registration_closed · banned · email_taken */
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
-      if (core.config.registration === 'off') throw new AppError('registration_closed')
+      if (core.settings.get('registration') === 'off') throw new AppError('registration_closed')
+      bans.mustNotBeBanned(storedEmail(form.email), client.ip)
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
         const isProvisional = true
@@ -110,10 +112,7 @@ export function createAccountService(core: Core, parts: Parts) {
           isProvisional,
         })
         audit.record({ action: 'user_registered', ...onOneself(user.id, client.ip) })
-        if (sentMails.take('verify_email', user.email) === 0) {
-          const address_hash = hashAddress(user.email)
-          outbox.add('verification_mail', { user_id: user.id, address_hash })
-        }
+        if (sentMails.take('verify_email', user.email)) queueMail('verification_mail', user)
         return sessions.begin(user, client)
       })
       return sessions.authenticated(session)
@@ -144,10 +143,11 @@ export function createAccountService(core: Core, parts: Parts) {
 
     /** Begins a session. All wrong credentials get the same response after the same time; only the right password reveals
      *  a second factor. A wrong code counts as a failure like a wrong password.
-     *  @throws invalid_credentials · totp_required · totp_invalid · login_throttled (too many failures for this address) */
+     *  @throws banned · invalid_credentials · totp_required · totp_invalid · login_throttled (too many failures for this address) */
     async login({ email, ...attempt }: Credentials, client: Client) {
       const address = normalizeEmail(email)
       const name = address ?? email.slice(0, 254)
+      bans.mustNotBeBanned(address, client.ip)
       throttle.admit(name, client.ip, () => isKnownThere(address, client.ip))
       let session = await tryLogin(address, attempt, client)
       // The hash changed during the comparison, for example by a concurrent login of the same user.
@@ -159,7 +159,7 @@ export function createAccountService(core: Core, parts: Parts) {
     },
 
     /** The user's own account.
-     *  @throws unauthorized (it was deleted) */
+     *  @throws session_ended (it was deleted) */
     get: own,
 
     update: (userId: string, changes: UserChanges): Promise<UserRow> =>

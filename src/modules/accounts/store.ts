@@ -1,4 +1,4 @@
-import { and, asc, count, eq, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, eq, inArray, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import {
@@ -25,7 +25,6 @@ const present = isNull(users.deletedAt)
 // No deleted user is an admin, but `present` lets SQLite use a partial index.
 const enabledAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt), present)
 
-/** SQL over users. */
 export function createAccountStore(orm: Orm) {
   const prepareFind = (column: SQLiteColumn) =>
     orm
@@ -40,7 +39,6 @@ export function createAccountStore(orm: Orm) {
     orm.select({ n: count() }).from(users).where(which).get()?.n ?? 0
 
   return {
-    /** @throws email_taken when the address is taken */
     insert(user: NewUser): UserRow {
       try {
         return orm.insert(users).values(user).returning().get()
@@ -50,11 +48,25 @@ export function createAccountStore(orm: Orm) {
       }
     },
     find: (id: string): UserRow | undefined => byId.get({ value: id }),
+    /** Also a deleted user. */
+    findAny: (id: string): UserRow | undefined =>
+      orm.select().from(users).where(eq(users.id, id)).get(),
+    /** Names by id; unknown and deleted users are missing. */
+    namesOf(ids: readonly string[]): ReadonlyMap<string, string> {
+      if (ids.length === 0) return new Map()
+      return new Map(
+        orm
+          .select({ id: users.id, name: users.displayName })
+          .from(users)
+          .where(and(inArray(users.id, [...new Set(ids)]), isNull(users.deletedAt)))
+          .all()
+          .map(({ id, name }) => [id, name]),
+      )
+    },
     findByEmail: (email: string): UserRow | undefined => byEmail.get({ value: email }),
     findByExternalId: (externalId: string): UserRow | undefined =>
       byExternalId.get({ value: externalId }),
     hasAdmin: () => countWhere(enabledAdmin) > 0,
-    /** Whether nobody else is an enabled admin. */
     isOnlyAdmin: (id: string) => countWhere(and(enabledAdmin, ne(users.id, id))) === 0,
     update(id: string, changes: UserChanges): void {
       if (Object.values(changes).every((change) => change === undefined)) return
@@ -77,12 +89,12 @@ export const erased = (id: string, now: number): UserChanges => ({
   isProvisional: false,
   externalId: null,
   emailBouncedAt: null,
+  quietHours: null,
   passwordHash: noPassword,
   disabledAt: now,
   deletedAt: now,
 })
 
-/** SQL over signing keys. */
 export function createKeyStore(orm: Orm) {
   return {
     /** Oldest first. */

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNull, or, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { broadcasts, users } from '../../db/schema.ts'
 import { eachRow } from '../../db/statements.ts'
@@ -42,6 +42,16 @@ export function createBroadcastStore(orm: Orm) {
     /** Completes the broadcast; `recipients_count` becomes the number of delivered copies. */
     updateCompleted: (id: string, completedAt: number): BroadcastRow =>
       update(id, { completedAt, recipientsCount: sql`${broadcasts.deliveredCount}` }),
+    /** Erases the texts of some broadcasts of a deleted user. */
+    purge(senderId: string, limit: number, after = '') {
+      const { id, senderId: sender, body } = broadcasts
+      const next = and(eq(sender, senderId), gt(id, after), ne(body, ''))
+      const some = orm.select({ id }).from(broadcasts).where(next).orderBy(asc(id)).limit(limit)
+      const ids = some.all().map((row) => row.id)
+      for (const one of ids) update(one, { body: '' })
+      const last = ids.at(-1)
+      return last === undefined ? undefined : { last, count: ids.length }
+    },
     eachSentBy: (senderId: string) =>
       eachRow<BroadcastRow>((last, limit) => {
         const { id } = broadcasts

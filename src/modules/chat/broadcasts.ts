@@ -45,7 +45,9 @@ export function createBroadcasts(core: Core, parts: Parts) {
   function deliver({ id: broadcastId, senderId, body }: BroadcastRow, followerId: string) {
     if (!mayTalk(senderId, followerId)) return false
     const conversation = chat.openConversation(senderId, followerId)
-    const content = { ...draftOf({ body }), conversationId: conversation.id, senderId, broadcastId }
+    if (conversation.state === 'read_only') return false
+    const conversationId = conversation.id
+    const content = { ...draftOf({ body }), conversationId, senderId, isSilent: 0, broadcastId }
     chat.post(content, conversation, [followerId])
     return true
   }

@@ -16,6 +16,7 @@ import type { MessageRow } from './store.ts'
 const maxConversations = 1_000
 const maxMessages = 10_000
 const replayChunk = 100
+const lowestId = '0'.repeat(26)
 const missedPosition = Type.Tuple([Type.Literal('missed'), Type.String()])
 
 export type CatchUp = ReturnType<typeof createCatchUp>
@@ -28,8 +29,9 @@ export function createCatchUp(store: InboxStore) {
     const moved = store.listMoved(userId, since, maxConversations + 1)
     if (moved.length > maxConversations) throw new AppError('resync')
     let count = 0
-    const missed = moved.flatMap(({ id, lastSeq }) => {
-      const known = store.findKnownSeq(id, since, lastSeq - maxMessages - 1)
+    const missed = moved.flatMap(({ id, firstSeq, lastSeq }) => {
+      const floor = Math.max(firstSeq - 1, lastSeq - maxMessages - 1)
+      const known = store.findKnownSeq(id, since, floor)
       count += lastSeq - known
       if (count > maxMessages) throw new AppError('resync')
       return store.listKeys(userId, id, known)
@@ -60,6 +62,7 @@ export function createCatchUp(store: InboxStore) {
       return id
     },
     read: readParts,
+    position: (userId) => store.findPosition(userId) || lowestId,
   }
 
   return {

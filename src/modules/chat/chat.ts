@@ -1,10 +1,12 @@
 import type { Core, Module } from '../../core.ts'
+import { inPieces } from '../../db/pieces.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import { clientFrame } from '../../realtime/frames.ts'
 import { createBroadcastStore } from './broadcast-store.ts'
 import { createBroadcasts, type Followers } from './broadcasts.ts'
 import { createCatchUp } from './catch-up.ts'
+import { createMessageAging } from './forgetting.ts'
 import {
   ackFrame,
   MessageFrame,
@@ -12,17 +14,27 @@ import {
   serverFrames,
   TypingClientFrame,
 } from './frames.ts'
-import { createInboxStore, type InboxRow } from './inbox-store.ts'
+import { createInboxStore } from './inbox-store.ts'
 import { broadcastView, conversationListItemView, draftOf, messageView } from './model.ts'
+import { createPlatformChat } from './platform-chat.ts'
+import { platformChatRoutes } from './platform-routes.ts'
 import { createReadState } from './read-state.ts'
 import { chatRoutes } from './routes.ts'
 import { createChatService, createParticipate, type MayTalk, type PushMessage } from './service.ts'
 import { chatRetention, createChatStore } from './store.ts'
 import type { Unread } from './unread.ts'
 
+declare module '../../db/audit-trail.ts' {
+  interface AuditActions {
+    message_sent_as: 'message'
+  }
+}
+
 declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
     broadcast: { broadcast_id: string }
+    /** Not `user_id`: the erasure of a removed person deletes such jobs. */
+    reach_changed: { person_id: string }
   }
 }
 
@@ -33,16 +45,20 @@ type Neighbours = {
   mayTalk: MayTalk
   unread: Unread
   takeText: TakeText
+  resolveUser: (reference: string) => string | undefined
+  detach: (messageId: string) => void
+  pictureOf: (fileUrl: string) => string | null
 }
 
 export function createChat(core: Core, neighbours: Neighbours) {
-  const { pushMessage, areInCall, followers, mayTalk, unread, takeText } = neighbours
+  const { pushMessage, areInCall, followers, mayTalk, unread, takeText, resolveUser } = neighbours
+  const { pictureOf, detach } = neighbours
   const { config, orm } = core
   const store = createChatStore(orm)
   const broadcastStore = createBroadcastStore(orm)
   const inbox = createInboxStore(orm)
   const participate = createParticipate(store)
-  const readState = createReadState(core, { store, participate, mayTalk })
+  const avatarUrl = createAvatarUrls(config.publicUrl)
   const chat = createChatService(core, {
     store,
     inbox,
@@ -51,7 +67,13 @@ export function createChat(core: Core, neighbours: Neighbours) {
     takeText,
     pushMessage,
     areInCall: config.chatRequiresActiveCall ? areInCall : undefined,
+    resolveUser,
+    pictureOf,
+    itemView: (row, refusal) =>
+      conversationListItemView(row, { avatarUrl, refusal, now: core.clock.now() }),
   })
+  const { publishUpdate } = chat
+  const readState = createReadState(core, { store, participate, mayTalk, publishUpdate })
   const catchUp = createCatchUp(inbox)
   const broadcasts = createBroadcasts(core, {
     store: broadcastStore,
@@ -60,8 +82,7 @@ export function createChat(core: Core, neighbours: Neighbours) {
     mayTalk,
     takeText,
   })
-  const avatarUrl = createAvatarUrls(config.publicUrl)
-  const itemView = (row: InboxRow) => conversationListItemView(row, avatarUrl, core.clock.now())
+  const platformChat = createPlatformChat(core, { store, chat, resolveUser })
 
   function messageData(id: string) {
     const message = store.findMessage(id)
@@ -70,7 +91,10 @@ export function createChat(core: Core, neighbours: Neighbours) {
 
   return {
     retention: chatRetention,
-    routes: chatRoutes({ chat, readState, unread, catchUp, broadcasts, itemView }),
+    aging: createMessageAging(orm, { store, detach, publishUpdate }),
+    routes: chatRoutes({ chat, readState, unread, catchUp, broadcasts }).use(
+      platformChatRoutes(platformChat),
+    ),
     frames: {
       message: clientFrame(MessageFrame, (frame, connection) => {
         const draft = draftOf(frame, frame.message_type)
@@ -92,6 +116,10 @@ export function createChat(core: Core, neighbours: Neighbours) {
     replay: catchUp.replay,
     removeMessage: chat.removeAny,
     findExcerpt: chat.findExcerpt,
+    publishPair: chat.publishPair,
+    /** Sends the conversations of a user who was disabled, enabled or deleted to the other participants. Called inside a
+     *  `write`. */
+    publishReach: (userId: string): void => core.outbox.add('reach_changed', { person_id: userId }),
     eventData: {
       'message.created': ({ message_id = '' }) => messageData(message_id),
       'broadcast.completed'({ broadcast_id = '' }) {
@@ -99,9 +127,17 @@ export function createChat(core: Core, neighbours: Neighbours) {
         return broadcast && { broadcast: broadcastView(broadcast) }
       },
     },
-    jobs: { broadcast: broadcasts.job },
+    purge: { messages: chat.purge, broadcasts: broadcastStore.purge },
+    jobs: {
+      broadcast: broadcasts.job,
+      async reach_changed({ person_id: userId }, { isStopping }) {
+        const next = (limit: number, after?: string) => chat.publishToOthers(userId, limit, after)
+        await inPieces(core.write, next, { isStopping })
+        return undefined
+      },
+    },
     exportOf: (userId: string) => ({
-      conversations: inbox.each(userId).map(itemView),
+      conversations: inbox.each(userId).map((row) => chat.item(userId, row)),
       // The sender's export includes the original text of removed messages while it is kept.
       messages: store
         .eachOf(userId)

@@ -3,8 +3,9 @@ import { Maybe, Nullable, Refined, Sample } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import {
+  ConversationListItem,
+  GivenType,
   Message,
-  MessageTypeField,
   messageFields,
   messageProblems,
   messageView,
@@ -13,7 +14,9 @@ import {
 } from './model.ts'
 import type { MessageRow } from './store.ts'
 
-const conversation = { conversation_id: Sample(samples.conversationId) }
+const conversation = {
+  conversation_id: Sample(samples.conversationId, { description: 'A conversation of yours.' }),
+}
 
 export const MessageFrame = Refined(
   Type.Object(
@@ -21,7 +24,7 @@ export const MessageFrame = Refined(
       type: Type.Literal('message'),
       ...conversation,
       ...messageFields,
-      message_type: Maybe(MessageTypeField),
+      message_type: Maybe(GivenType),
     },
     {
       description: 'Sends a message.',
@@ -97,12 +100,22 @@ export const MessageDeletedFrame = Type.Object(
 )
 export type MessageDeletedFrame = Static<typeof MessageDeletedFrame>
 
+export const ConversationUpdatedFrame = Type.Object(
+  { type: Type.Literal('conversation_updated'), conversation: ConversationListItem },
+  {
+    description:
+      'With `events=changes`: the platform changed the conversation, your right to send changed, or another device of yours changed it.',
+  },
+)
+export type ConversationUpdatedFrame = Static<typeof ConversationUpdatedFrame>
+
 export const serverFrames: ServerFrames = {
   new_message: { schema: NewMessageFrame },
   typing: { schema: TypingFrame },
   read_receipt: { schema: ReadReceiptFrame },
   ack: { schema: AckFrame, group: 'ack' },
   conversation_read: { schema: ConversationReadFrame, group: 'read' },
+  conversation_updated: { schema: ConversationUpdatedFrame, group: 'changes' },
   message_deleted: { schema: MessageDeletedFrame, group: 'changes' },
 }
 

@@ -18,13 +18,13 @@ const value = sql.placeholder
 /** SQL over conversation lists, most recent activity first, and over missed messages. Catch-up needs no table of its own,
  *  because ids rise in commit order, also within each conversation. */
 export function createInboxStore(orm: Orm) {
-  // Selects the page from the index alone, so that only its rows are joined.
-  const page = orm
+  const byPosition = orm
     .select({ conversationId: participants.conversationId })
     .from(participants)
     .where(
       and(
         eq(participants.userId, value('userId')),
+        eq(participants.isArchived, value('isArchived')),
         lt(participants.lastActivityId, value('before')),
       ),
     )
@@ -32,19 +32,38 @@ export function createInboxStore(orm: Orm) {
     .limit(value('limit'))
     .offset(value('offset'))
     .as('page')
+  const byId = orm
+    .select({ conversationId: participants.conversationId })
+    .from(participants)
+    .where(
+      and(
+        eq(participants.userId, value('userId')),
+        eq(participants.conversationId, value('conversationId')),
+      ),
+    )
+    .as('page')
   const others = alias(participants, 'others')
   const readMessages = alias(messages, 'read_messages')
-  const rows = lazy(() =>
+  // Selects the page from the index alone, so that only its rows are joined.
+  const select = (page: typeof byPosition | typeof byId) =>
     orm
       .select({
         conversationId: participants.conversationId,
         lastActivityId: participants.lastActivityId,
         unreadCount: participants.unreadCount,
         mutedUntil: participants.mutedUntil,
+        isArchived: participants.isArchived,
         otherReadId: readMessages.id,
-        createdAt: conversations.createdAt,
+        state: conversations.state,
+        firstSeq: conversations.firstSeq,
+        data: conversations.data,
         other: shownPerson,
-        lastMessage: { body: messages.body, type: messages.type, createdAt: messages.createdAt },
+        lastMessage: {
+          id: messages.id,
+          body: messages.body,
+          type: messages.type,
+          createdAt: messages.createdAt,
+        },
       })
       .from(page)
       .innerJoin(
@@ -79,14 +98,18 @@ export function createInboxStore(orm: Orm) {
         ),
       )
       .orderBy(desc(participants.lastActivityId))
-      .prepare(),
-  )
+      .prepare()
+  const rows = lazy(() => select(byPosition))
+  const row = lazy(() => select(byId))
 
   const sqlite = orm.$client
-  const moved = sqlite.prepare<{ id: string; lastSeq: number }, [string, string, number]>(
-    `SELECT p.conversation_id AS id, c.last_seq AS lastSeq FROM participants p
+  const moved = sqlite.prepare<
+    { id: string; firstSeq: number; lastSeq: number },
+    [string, string, number]
+  >(
+    `SELECT p.conversation_id AS id, c.first_seq AS firstSeq, c.last_seq AS lastSeq FROM participants p
      JOIN conversations c ON c.id = p.conversation_id
-     WHERE p.user_id = ? AND p.last_activity_id > ? LIMIT ?`,
+     WHERE p.user_id = ? AND p.is_archived IN (0, 1) AND p.last_activity_id > ? LIMIT ?`,
   )
   const known = sqlite.prepare<{ seq: number }, [string, number, string]>(
     'SELECT seq FROM messages WHERE conversation_id = ? AND seq > ? AND id <= ? ORDER BY seq DESC LIMIT 1',
@@ -99,33 +122,56 @@ export function createInboxStore(orm: Orm) {
   const one = sqlite.prepare<MessageRow, [string, number]>(
     `SELECT ${selectList(messages)} FROM messages WHERE conversation_id = ? AND seq = ?`,
   )
+  // `IN` would read every conversation of the user.
+  const lastActivity = sqlite.prepare<{ id: string | null }, [string, number]>(
+    'SELECT max(last_activity_id) AS id FROM participants WHERE user_id = ? AND is_archived = ?',
+  )
   const newest = sqlite.prepare<{ id: string | null }, []>('SELECT max(id) AS id FROM messages')
 
-  const list = (userId: string, { limit, offset, before = start }: RowRange) =>
-    rows().all({ userId, limit, offset, before })
+  const list = (
+    userId: string,
+    { limit, offset, before = start }: RowRange,
+    isArchived: boolean = false,
+  ) => rows().all({ userId, limit, offset, before, isArchived: isArchived ? 1 : 0 })
 
   return {
-    count(userId: string): number {
-      const { conversationCount } = inboxes
+    count(userId: string, isArchived: boolean): number {
+      const { conversationCount, archivedCount } = inboxes
       const own = eq(inboxes.userId, userId)
-      return orm.select({ n: conversationCount }).from(inboxes).where(own).get()?.n ?? 0
+      return (
+        orm
+          .select({ n: isArchived ? archivedCount : conversationCount })
+          .from(inboxes)
+          .where(own)
+          .get()?.n ?? 0
+      )
     },
+    find: (userId: string, conversationId: string) => row().get({ userId, conversationId }),
     /** `before` is a `lastActivityId`. */
     list,
-    each: (userId: string) =>
-      eachRow<ReturnType<typeof list>[number]>((last, limit) =>
-        list(userId, { limit, offset: 0, before: last?.lastActivityId }),
-      ),
+    /** Archived conversations last. */
+    *each(userId: string) {
+      for (const isArchived of [false, true]) {
+        yield* eachRow<ReturnType<typeof list>[number]>((last, limit) =>
+          list(userId, { limit, offset: 0, before: last?.lastActivityId }, isArchived),
+        )
+      }
+    },
     /** The user's conversations with activity after message `since`. */
     listMoved: (userId: string, since: string, limit: number) => moved.all(userId, since, limit),
     /** The `seq` of the newest message up to `since`. Searches backwards to `floor`, and returns `floor` if it finds none. */
     findKnownSeq: (conversationId: string, since: string, floor: number): number =>
-      known.get(conversationId, floor, since)?.seq ?? Math.max(0, floor),
+      known.get(conversationId, floor, since)?.seq ?? floor,
     /** Messages with `seq` > `after` that are delivered to the user. */
     listKeys: (userId: string, conversationId: string, after: number): MessageKey[] =>
       keys.all(conversationId, after, userId),
     listMessages: (wanted: readonly MessageKey[]): MessageRow[] =>
       wanted.flatMap(({ conversationId, seq }) => one.get(conversationId, seq) ?? []),
+    /** @returns the id after which the user's next messages come, or an empty text without a conversation */
+    findPosition(userId: string): string {
+      const ids = [0, 1].map((isArchived) => lastActivity.get(userId, isArchived)?.id ?? '')
+      return ids.sort().at(-1) ?? ''
+    },
     /** @returns the newest message id, or an empty text when there is no message */
     findNewestId: (): string => newest.get()?.id ?? '',
   }

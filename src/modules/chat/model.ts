@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
   ClientId,
+  described,
   HttpUrl,
   Id,
   Maybe,
@@ -9,6 +10,13 @@ import {
   NamedPerson,
   Nullable,
   OneOf,
+  open,
+  PersonId,
+  PersonWithAvatar,
+  type Picture,
+  pictureFields,
+  pictureView,
+  Rarely,
   Refined,
   Sample,
   Text,
@@ -19,33 +27,82 @@ import { samples } from '../../api/samples.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
+import { timeOfId } from '../../lib/ids.ts'
 import { isVisible } from '../../lib/text.ts'
-import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
+import { conversationStates, messageTypes, type SentType, sentTypes } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import type { BroadcastRow } from './broadcast-store.ts'
 import type { InboxRow } from './inbox-store.ts'
 import type { MessageRow } from './store.ts'
 
-export const MessageTypeField = OneOf(messageTypes)
-
-export const NewConversation = Body('NewConversation', {
-  user_id: Id({
-    description: 'The other participant: a ULID, or the UUID of the same 128 bits.',
-    examples: [samples.host.id],
-  }),
+export const MessageTypeField = OneOf(messageTypes, { title: 'MessageType' })
+export const GivenType = OneOf(sentTypes, {
+  title: 'SentType',
+  description: 'Without it `text`. A `file` message needs `file_url`.',
 })
 
-export const messageFields = {
-  body: Text({ max: 5_000 }, { examples: [samples.text] }),
-  file_url: Maybe(HttpUrl(2_048, { examples: [samples.file.url] })),
-  file_name: Maybe(Text({ min: 1, max: 255 }, { examples: [samples.file.name] })),
-  file_size: Maybe(
-    Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, examples: [samples.file.size] }),
+/** Reasons for which a user may not send, the first that applies. */
+export const sendRefusals = ['recipient_gone', 'blocked', 'read_only', 'no_active_call'] as const
+export type SendRefusal = (typeof sendRefusals)[number]
+
+export const StateField = OneOf(conversationStates, {
+  title: 'ConversationState',
+  description: 'In a read-only conversation only the platform writes.',
+})
+
+export const NewConversation = Body('NewConversation', {
+  user_id: {
+    ...PersonId(samples.host.id),
+    description:
+      'The other participant: a ULID, or the UUID of the same 128 bits. In a session that the platform made also `ext:` and an external id.',
+  },
+})
+
+const fileFieldsOfMessage = {
+  file_url: HttpUrl(2_048, {
+    description: 'The address of an upload of yours, or one elsewhere; needed for a file message.',
+    examples: [samples.file.url],
+  }),
+  file_name: Maybe(
+    Text({ min: 1, max: 255 }, { description: 'The name to show.', examples: [samples.file.name] }),
   ),
-  file_type: Maybe(MediaType(127)),
+  file_size: Maybe(
+    Type.Integer({
+      description: 'In bytes.',
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      examples: [samples.file.size],
+    }),
+  ),
+  file_type: Maybe(MediaType(127, { description: 'The media type.' })),
+}
+
+export const messageFields = {
+  body: Text(
+    { max: 5_000 },
+    { description: 'The text. That of a file message may be empty.', examples: [samples.text] },
+  ),
+  ...fileFieldsOfMessage,
+  file_url: Maybe(fileFieldsOfMessage.file_url),
+  attachments: Maybe(
+    Type.Array(Type.Object(fileFieldsOfMessage, { title: 'NewMessageFile', ...open }), {
+      description:
+        'The files of a file message with several, instead of the four fields, which show the first.',
+      minItems: 1,
+      maxItems: 10,
+      examples: [[{ file_url: samples.file.url, file_name: samples.file.name }]],
+    }),
+  ),
   client_id: Maybe(ClientId),
 }
 const MessageFields = Type.Object(messageFields)
+
+/** An object of the platform, passed on unchanged. */
+export const PlatformData = Type.Record(Type.String(), Type.Unknown(), {
+  title: 'PlatformData',
+  description: 'An object of the platform, at most 4 KiB of JSON.',
+  examples: [{ booking_id: 'b-204', starts_at: samples.later }],
+})
 
 const { file } = samples
 const fileFields = {
@@ -59,41 +116,66 @@ const fileMessage = { body: '', type: 'file', ...fileFields }
 /** The fields that a sender sets. The file fields of a text message are null. */
 export type Draft = Pick<
   MessageRow,
-  'type' | 'body' | 'fileUrl' | 'fileName' | 'fileSize' | 'fileType' | 'clientId'
+  | 'type'
+  | 'body'
+  | 'fileUrl'
+  | 'fileName'
+  | 'fileSize'
+  | 'fileType'
+  | 'attachments'
+  | 'clientId'
+  | 'data'
 >
 
 /** REST and frames name the message type differently, hence the parameter. */
-export function draftOf(fields: Static<typeof MessageFields>, type?: MessageType | null): Draft {
+export function draftOf(fields: Static<typeof MessageFields>, type?: SentType | null): Draft {
   const isFile = type === 'file'
+  const files = fields.attachments
+  const file = isFile ? (files?.[0] ?? fields) : undefined
   return {
     type: type ?? 'text',
     body: fields.body,
-    fileUrl: (isFile && fields.file_url) || null,
-    fileName: (isFile && fields.file_name) || null,
-    fileSize: isFile ? (fields.file_size ?? null) : null,
-    fileType: (isFile && fields.file_type) || null,
+    fileUrl: file?.file_url ?? null,
+    fileName: file?.file_name ?? null,
+    fileSize: file?.file_size ?? null,
+    fileType: file?.file_type ?? null,
+    attachments: isFile && files?.[1] ? JSON.stringify(files.map(attachmentOf)) : null,
     clientId: fields.client_id ?? null,
+    data: null,
   }
 }
+
+const attachmentOf = ({ file_url, file_name, file_size, file_type }: NewMessageFile) => ({
+  file_url,
+  file_name: file_name ?? null,
+  file_size: file_size ?? null,
+  file_type: file_type ?? null,
+})
+type NewMessageFile = NonNullable<Static<typeof MessageFields>['attachments']>[number]
 
 export const NewMessage = Refined(
   Body(
     'NewMessage',
-    { ...messageFields, type: Maybe(MessageTypeField) },
+    { ...messageFields, type: Maybe(GivenType) },
     { examples: [{ body: samples.text, client_id: 'd7c0-42' }, fileMessage] },
   ),
   (message) => messageProblems(message, message.type),
 )
 export type NewMessage = Static<typeof NewMessage>
 
-/** A text message needs a visible body; a file message needs a `file_url`. */
+/** A text message needs a visible body and has no `attachments`; a file message needs a `file_url`. */
 export function messageProblems(
-  { body, file_url }: { body?: unknown; file_url?: unknown },
-  type: MessageType | null | undefined,
+  message: { body?: unknown; file_url?: unknown; attachments?: unknown },
+  type: SentType | null | undefined,
 ): FieldProblems {
-  const isMissing = file_url === undefined || file_url === null
+  const { body } = message
+  const isMissing = (message.file_url ?? message.attachments ?? null) === null
   if (type === 'file') return isMissing ? { file_url: problem('required') } : {}
-  return typeof body === 'string' && !isVisible(body) ? { body: problem('blank') } : {}
+  return {
+    ...(typeof body === 'string' && !isVisible(body) && { body: problem('blank') }),
+    // Without this the message would be sent without its files.
+    ...((message.attachments ?? null) !== null && { attachments: problem('file_message') }),
+  }
 }
 
 export const readUpTo = {
@@ -114,7 +196,10 @@ export const Mute = Body('Mute', {
 })
 
 export const NewBroadcast = Refined(
-  Body('NewBroadcast', { body: messageFields.body, client_id: messageFields.client_id }),
+  Body('NewBroadcast', {
+    body: described(messageFields.body, 'The text.'),
+    client_id: messageFields.client_id,
+  }),
   (broadcast) => messageProblems(broadcast, 'text'),
 )
 
@@ -123,8 +208,14 @@ export const Broadcast = Type.Object(
   {
     id: Sample(samples.broadcastId),
     body: Sample(samples.text),
-    recipients_count: Type.Integer({ examples: [120] }),
-    status: OneOf(['processing', 'completed'], { examples: ['completed'] }),
+    recipients_count: described(
+      Type.Integer({ examples: [120] }),
+      'Followers until it is completed, then the copies delivered.',
+    ),
+    status: OneOf(['processing', 'completed'], {
+      title: 'BroadcastStatus',
+      examples: ['completed'],
+    }),
     created_at: Timestamp,
   },
   { title: 'Broadcast' },
@@ -136,13 +227,23 @@ export const BroadcastProgress = Type.Object(
   { title: 'BroadcastProgress' },
 )
 
-const Participant = NamedPerson(samples.host)
+const external_id = Type.Optional(
+  Type.String({
+    description: 'The id of the person in the rest of the platform; absent if there is none.',
+  }),
+)
+const { id, name: display_name, avatarUrl: avatar_url } = samples.host
+const participant = { id, display_name, external_id: 'host-12' }
+export const Participant = Type.Object(
+  { ...NamedPerson(samples.host).properties, external_id },
+  { title: 'Participant', examples: [participant] },
+)
 
 export const Conversation = Type.Object(
   {
     id: Sample(samples.conversationId),
     participant: Participant,
-    unread_count: Type.Integer({ examples: [0] }),
+    unread_count: described(Type.Integer({ examples: [0] }), 'Unread messages of the other side.'),
     created_at: Sample(samples.conversationSince, { format: 'date-time' }),
   },
   { title: 'Conversation' },
@@ -151,21 +252,49 @@ export const Conversation = Type.Object(
 export const ConversationListItem = Type.Object(
   {
     id: Sample(samples.conversationId),
-    participant: Type.Object({
-      ...Participant.properties,
-      avatar_url: Sample(samples.host.avatarUrl, { format: 'uri' }),
-    }),
-    last_message: Nullable(
-      Type.Object({ body: Sample(samples.text), type: MessageTypeField, sent_at: Timestamp }),
+    participant: Type.Object(
+      { ...PersonWithAvatar(samples.host).properties, external_id },
+      { title: 'ParticipantWithAvatar', examples: [{ ...participant, avatar_url }] },
     ),
-    unread_count: Type.Integer({ examples: [0] }),
+    last_message: Nullable(
+      Type.Object(
+        {
+          id: Sample(samples.messageId),
+          body: Sample(samples.text),
+          type: MessageTypeField,
+          sent_at: Timestamp,
+        },
+        { title: 'LastMessage' },
+      ),
+    ),
+    unread_count: described(Type.Integer({ examples: [0] }), 'Unread messages of the other side.'),
     participant_read_up_to: Nullable(
       Sample(samples.messageId, {
         description: 'The last message that the other user has read.',
       }),
     ),
+    first_seq: described(
+      Type.Integer({ minimum: 1, examples: [1] }),
+      'Number of the oldest message that is kept; larger than 1 when older ones were forgotten.',
+    ),
     muted: Type.Boolean({ description: 'Whether its messages are not pushed.' }),
-    updated_at: Timestamp,
+    archived: Type.Boolean({ description: 'Whether you have archived it since its last message.' }),
+    may_send: Type.Boolean({
+      description: 'Whether you may send now. It can change at any time: a send may still fail.',
+      examples: [true],
+    }),
+    may_send_reason: Rarely(
+      OneOf(sendRefusals, {
+        title: 'SendRefusal',
+        description: 'The reason with which a send would be refused.',
+      }),
+    ),
+    state: StateField,
+    data: Nullable(PlatformData),
+    updated_at: described(
+      Timestamp,
+      'The time of the newest message, also after it was forgotten.',
+    ),
   },
   { title: 'ConversationListItem' },
 )
@@ -184,24 +313,83 @@ const message = {
   created_at: samples.time,
 }
 
-export const Message = Type.Object(
+const sent = {
+  id: Type.String(),
+  conversation_id: Type.String(),
+  sender_id: described(Type.String(), 'The author.'),
+  body: Type.String(),
+  created_at: Timestamp,
+  deleted_at: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Present only on removed messages, which are empty.',
+    }),
+  ),
+  data: Type.Optional(PlatformData),
+}
+
+const TextMessage = Type.Object(
   {
-    id: Type.String(),
-    conversation_id: Type.String(),
-    sender_id: Type.String(),
-    body: Type.String(),
-    type: MessageTypeField,
-    file_url: Nullable(Type.String()),
-    file_name: Nullable(Type.String()),
-    file_size: Nullable(Type.Integer()),
-    file_type: Nullable(Type.String()),
-    created_at: Timestamp,
-    deleted_at: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Present only on removed messages.' }),
+    ...sent,
+    type: Type.Literal('text'),
+    file_url: Type.Null(),
+    file_name: Type.Null(),
+    file_size: Type.Null(),
+    file_type: Type.Null(),
+  },
+  { title: 'TextMessage', examples: [message] },
+)
+
+const shownFile = {
+  file_url: Type.String(),
+  file_name: Nullable(Type.String()),
+  file_size: Nullable(Type.Integer()),
+  file_type: Nullable(Type.String()),
+  ...pictureFields,
+}
+const MessageFile = Type.Object(shownFile, { title: 'MessageFile', examples: [fileFields] })
+
+const FileMessage = Type.Object(
+  {
+    ...sent,
+    type: Type.Literal('file'),
+    ...shownFile,
+    attachments: Type.Optional(
+      Type.Array(MessageFile, {
+        description: 'All files, if there are several. The first also stands beside it.',
+      }),
     ),
   },
-  { title: 'Message', examples: [message, { ...message, ...fileMessage }] },
+  { title: 'FileMessage', examples: [{ ...message, ...fileMessage }] },
 )
+
+const notice = {
+  ...message,
+  sender_id: null,
+  type: 'notice',
+  body: 'Moved to 15:00',
+  data: { booking_id: 'b-204', starts_at: samples.later },
+  unread: false,
+}
+
+const NoticeMessage = Type.Object(
+  {
+    ...TextMessage.properties,
+    sender_id: described(Type.Null(), 'A notice has no author.'),
+    type: Type.Literal('notice'),
+    unread: Type.Boolean({ description: 'Whether it counts as unread until it is read.' }),
+  },
+  {
+    title: 'NoticeMessage',
+    description: 'From the platform, to both participants.',
+    examples: [notice],
+  },
+)
+
+export const Message = Type.Union([TextMessage, FileMessage, NoticeMessage], {
+  title: 'Message',
+  examples: [message, { ...message, ...fileMessage }, notice],
+})
 export type Message = Static<typeof Message>
 
 export const NewMessageFrame = Type.Object(
@@ -219,8 +407,10 @@ export const NewMessageFrame = Type.Object(
 )
 export type NewMessageFrame = Static<typeof NewMessageFrame>
 
+/** Choice: one literal without spreads, because a page of messages is read most. */
 export function messageView(row: MessageRow): Message {
-  return {
+  const { attachments, picture, data, deletedAt } = row
+  const view = {
     id: row.id,
     conversation_id: row.conversationId,
     sender_id: row.senderId,
@@ -231,8 +421,23 @@ export function messageView(row: MessageRow): Message {
     file_size: row.fileSize,
     file_type: row.fileType,
     created_at: isoTime(row.createdAt),
-    ...(row.deletedAt !== null && { deleted_at: isoTime(row.deletedAt) }),
-  }
+  } as Message // CHECKs of the table: a file alone has a URL, and a notice alone has no sender
+  if (view.type === 'notice') view.unread = row.isSilent === 0
+  if (attachments !== null) {
+    const files = attachmentsView(attachments, picture)
+    Object.assign(view, files[0], { attachments: files })
+  } else if (picture !== null) Object.assign(view, pictureView(picture))
+  if (data !== null) view.data = JSON.parse(data)
+  if (deletedAt !== null) view.deleted_at = isoTime(deletedAt)
+  return view
+}
+
+export type Attachment = Static<typeof MessageFile>
+
+function attachmentsView(attachments: string, picture: string | null): Attachment[] {
+  const files = JSON.parse(attachments) as Attachment[]
+  const pictures = JSON.parse(picture ?? '[]') as (Picture | null)[]
+  return files.map((file, n) => ({ ...file, ...pictures[n] }))
 }
 
 export function newMessageFrame(row: MessageRow): NewMessageFrame {
@@ -265,27 +470,42 @@ export function broadcastProgressView(row: BroadcastRow): Static<typeof Broadcas
   return { ...broadcastView(row), delivered_count: row.deliveredCount }
 }
 
+type Party = { id: string; displayName: string; externalId: string | null }
+
+export const participantView = ({ id, displayName, externalId }: Party) => ({
+  id,
+  display_name: displayName,
+  ...(externalId !== null && { external_id: externalId }),
+})
+
+export type ItemParts = { avatarUrl: AvatarUrl; refusal: SendRefusal | undefined; now: number }
+
 export function conversationListItemView(
   row: InboxRow,
-  avatarUrl: AvatarUrl,
-  now: number,
+  { avatarUrl, refusal, now }: ItemParts,
 ): ConversationListItem {
   const { other, lastMessage, mutedUntil } = row
   return {
     id: row.conversationId,
     participant: {
-      id: other.id,
-      display_name: other.displayName,
+      ...participantView(other),
       avatar_url: avatarUrl(other),
     },
     last_message: lastMessage && {
+      id: lastMessage.id,
       body: lastMessage.body,
       type: lastMessage.type,
       sent_at: isoTime(lastMessage.createdAt),
     },
     unread_count: row.unreadCount,
     participant_read_up_to: row.otherReadId,
+    first_seq: row.firstSeq,
     muted: mutedUntil !== null && mutedUntil > now,
-    updated_at: isoTime(lastMessage?.createdAt ?? row.createdAt),
+    archived: row.isArchived === 1,
+    may_send: refusal === undefined,
+    may_send_reason: refusal ?? null,
+    state: row.state,
+    data: row.data === null ? null : JSON.parse(row.data),
+    updated_at: isoTime(lastMessage?.createdAt ?? timeOfId(row.lastActivityId)),
   }
 }

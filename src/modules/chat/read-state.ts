@@ -9,7 +9,12 @@ import type { ChatStore, ConversationRow, ParticipantRow } from './store.ts'
 /** Muted permanently: the latest time that a Date can represent. */
 const forever = 8_640_000_000_000_000
 
-type Parts = { store: ChatStore; participate: Participate; mayTalk: MayTalk }
+type Parts = {
+  store: ChatStore
+  participate: Participate
+  mayTalk: MayTalk
+  publishUpdate: (conversationId: string, userIds: readonly string[]) => void
+}
 
 /** Reads up to a message; without one, the whole conversation. */
 type Reading = { messageId?: string | null | undefined; from?: Peer | undefined }
@@ -18,8 +23,9 @@ type ReadFrames = { receipt: ReadReceiptFrame; read: ConversationReadFrame; from
 
 export type ReadState = ReturnType<typeof createReadState>
 
-/** Read positions, unread counts and muting. */
-export function createReadState(core: Core, { store, participate, mayTalk }: Parts) {
+/** Read positions, unread counts, muting and archiving. */
+export function createReadState(core: Core, parts: Parts) {
+  const { store, participate, mayTalk, publishUpdate } = parts
   const { write, afterCommit, hub, clock } = core
 
   /** @returns the message to read up to; undefined for the whole conversation
@@ -84,6 +90,13 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     return unreadCount
   }
 
+  /** Changes a conversation for one user and sends it to their sockets. */
+  const change = (userId: string, id: string, update: () => void): Promise<void> =>
+    write(() => {
+      update()
+      publishUpdate(id, [userId])
+    })
+
   return {
     /** Marks a conversation as read, up to a message; the read position never moves back. Notifies the other user and the
      *  reader's sockets except `from`.
@@ -98,13 +111,20 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     async mute(userId: string, conversationId: string, until = forever): Promise<void> {
       const { id } = participate(userId, conversationId)
       if (until <= clock.now()) throw invalidField('until', 'in_the_past')
-      await write(() => store.updateMuted(userId, id, until))
+      await change(userId, id, () => store.updateMuted(userId, id, until))
     },
 
     /** @throws not_found · not_participant */
     async unmute(userId: string, conversationId: string): Promise<void> {
       const { id } = participate(userId, conversationId)
-      await write(() => store.updateMuted(userId, id, null))
+      await change(userId, id, () => store.updateMuted(userId, id, null))
+    },
+
+    /** Moves the conversation out of the user's list until its next message, or back. Idempotent.
+     *  @throws not_found · not_participant */
+    async archive(userId: string, conversationId: string, isArchived: boolean): Promise<void> {
+      const { id } = participate(userId, conversationId)
+      await change(userId, id, () => store.updateArchived(userId, id, isArchived))
     },
   }
 }

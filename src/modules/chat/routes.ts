@@ -15,7 +15,8 @@ import {
 } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { isoTime, parseTime } from '../../lib/clock.ts'
-import type { ErrorKind } from '../../lib/errors.ts'
+import { type ErrorKind, invalidField } from '../../lib/errors.ts'
+import { parseExternalId } from '../../lib/ids.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { CatchUp } from './catch-up.ts'
 import type { InboxRow } from './inbox-store.ts'
@@ -33,7 +34,9 @@ import {
   NewBroadcast,
   NewConversation,
   NewMessage,
+  participantView,
   ReadUpTo,
+  sendRefusals,
 } from './model.ts'
 import type { ReadState } from './read-state.ts'
 import type { ChatService } from './service.ts'
@@ -51,10 +54,9 @@ type Parts = {
   unread: Unread
   catchUp: CatchUp
   broadcasts: Broadcasts
-  itemView: (row: InboxRow) => ConversationListItem
 }
 
-export function chatRoutes({ chat, readState, unread, catchUp, broadcasts, itemView }: Parts) {
+export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Parts) {
   return new Elysia({ name: 'chat' })
     .use(routeBase)
     .get(
@@ -62,23 +64,35 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts, itemV
       ({ query, context }) => {
         const range = listRange(query, conversationPageSize)
         const { userId } = context.user
-        return listAnswer(range, chat.listConversations(userId, range), itemView)
+        const view = (row: InboxRow) => chat.item(userId, row)
+        const isArchived = query['archived'] === 'true'
+        return listAnswer(range, chat.listConversations(userId, range, isArchived), view)
       },
       user(
         'listConversations',
         'Lists conversations, most recent activity first.',
         { 200: ListOf(ConversationListItem) },
-        { query: listQuery(conversationPageSize) },
+        {
+          query: {
+            ...listQuery(conversationPageSize),
+            archived: Type.Boolean({
+              description: '`true` lists archived conversations, which are otherwise left out.',
+            }),
+          },
+        },
       ),
     )
     .post(
       '/v1/chat/conversations',
       async ({ body, context }) => {
-        const conversation = await chat.open(context.user.userId, body.user_id)
+        const { userId, mayUseExternalIds } = context.user
+        if (parseExternalId(body.user_id) !== undefined && !mayUseExternalIds)
+          throw invalidField('user_id', 'id')
+        const conversation = await chat.open(userId, body.user_id)
         const { id, participant, unreadCount, createdAt } = conversation
         return {
           id,
-          participant: { id: participant.id, display_name: participant.displayName },
+          participant: participantView(participant),
           unread_count: unreadCount,
           created_at: isoTime(createdAt),
         }
@@ -92,6 +106,16 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts, itemV
           { errors: ['not_found', 'blocked'] },
         ),
       },
+    )
+    .get(
+      '/v1/chat/conversations/:id',
+      ({ params, context }) => chat.get(context.user.userId, params.id),
+      user(
+        'getConversation',
+        'Shows a conversation as the list does.',
+        { 200: ConversationListItem },
+        { errors: inConversation },
+      ),
     )
     .get(
       '/v1/chat/messages',
@@ -148,9 +172,7 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts, itemV
           {
             errors: [
               ...inConversation,
-              'blocked',
-              'no_active_call',
-              'recipient_gone',
+              ...sendRefusals,
               'text_quota_exceeded',
               'idempotency_mismatch',
             ],
@@ -195,6 +217,26 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts, itemV
       user(
         'unmuteConversation',
         'Unmutes a conversation.',
+        { 204: null },
+        { errors: inConversation },
+      ),
+    )
+    .put(
+      '/v1/chat/conversations/:id/archive',
+      ({ params, context }) => readState.archive(context.user.userId, params.id, true),
+      user(
+        'archiveConversation',
+        'Archives a conversation: it leaves your list and your badge until its next message.',
+        { 204: null },
+        { errors: inConversation },
+      ),
+    )
+    .delete(
+      '/v1/chat/conversations/:id/archive',
+      ({ params, context }) => readState.archive(context.user.userId, params.id, false),
+      user(
+        'unarchiveConversation',
+        'Takes a conversation back into your list.',
         { 204: null },
         { errors: inConversation },
       ),

@@ -6,18 +6,28 @@ import { getById, parseId } from '../../lib/ids.ts'
 import { TokenBucket } from '../../lib/limits.ts'
 import { type Listing, type ListRange, listByNumber, listByPosition } from '../../lib/list-range.ts'
 import { createLru } from '../../lib/lru.ts'
-import type { MessageDeletedFrame, TypingFrame } from './frames.ts'
+import type { ConversationUpdatedFrame, MessageDeletedFrame, TypingFrame } from './frames.ts'
 import type { InboxRow, InboxStore } from './inbox-store.ts'
-import { type Draft, messageView, newMessageFrame, senderVariant } from './model.ts'
-import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
+import {
+  type Attachment,
+  type ConversationListItem,
+  type Draft,
+  messageView,
+  newMessageFrame,
+  type SendRefusal,
+  senderVariant,
+} from './model.ts'
+import { type ChatStore, type ConversationRow, type MessageRow, readersOf } from './store.ts'
 
-export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt' | 'deletedAt'>
+export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt' | 'deletedAt' | 'picture'>
 
 /** Queues the pushes of a message, inside its `write`. */
 export type PushMessage = (message: {
   recipientId: string
   conversationId: string
   seq: number
+  /** The message is a copy of a broadcast. */
+  isCopy: boolean
 }) => void
 
 /** False when either user has blocked the other. */
@@ -39,76 +49,131 @@ type Parts = {
   areInCall: ((userId: string, otherId: string) => boolean) | undefined
   mayTalk: MayTalk
   takeText: TakeText
+  /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
+  resolveUser: (reference: string) => string | undefined
+  itemView: (row: InboxRow, refusal: SendRefusal | undefined) => ConversationListItem
+  /** Size and placeholder of an uploaded image. */
+  pictureOf: (fileUrl: string) => string | null
 }
 
 export function createChatService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, clock, newId, events } = core
   const { store, inbox, participate, pushMessage, areInCall, mayTalk, takeText } = parts
+  const { itemView, resolveUser, pictureOf } = parts
   const mayType = createTypingThrottle(clock)
 
   /** Finds or creates the conversation of two users, inside a `write`.
+   *  @param by the platform also opens one between blocked users
    *  @throws blocked (a new conversation) */
-  function openConversation(userId: string, otherId: string): ConversationRow {
+  function openConversation(
+    userId: string,
+    otherId: string,
+    by: 'user' | 'platform' = 'user',
+  ): ConversationRow {
     const [userA, userB] = userId < otherId ? [userId, otherId] : [otherId, userId]
     const existing = store.findByPair(userA, userB)
     if (existing) return existing
-    if (!mayTalk(userId, otherId)) throw new AppError('blocked')
-    const conversation = { id: newId(), userA, userB, lastSeq: 0, createdAt: clock.now() }
+    if (by === 'user' && !mayTalk(userId, otherId)) throw new AppError('blocked')
+    const unused = { lastSeq: 0, firstSeq: 1, createdAt: clock.now(), state: 'open' } as const
+    const conversation = { id: newId(), userA, userB, ...unused }
     store.insert(conversation)
     return conversation
   }
 
+  /** In the form of the column `picture` of a message with several files. */
+  const picturesOf = (urls: readonly string[]) =>
+    JSON.stringify(urls.map((url) => JSON.parse(pictureOf(url) ?? 'null')))
+
   /** Stores a message and queues its pushes, inside a `write`. The frames are sent after the commit. */
   function post(content: Content, conversation: ConversationRow, watchers: readonly string[]) {
-    const row = { ...content, id: newId(), createdAt: clock.now(), deletedAt: null }
+    const { fileUrl, attachments } = content
+    const urls = attachments === null ? undefined : urlsOf(attachments)
+    const picture = urls ? picturesOf(urls) : fileUrl && pictureOf(fileUrl)
+    const row = { ...content, picture, id: newId(), createdAt: clock.now(), deletedAt: null }
     const message = store.insertMessage(row, conversation)
     const { conversationId, seq, id } = message
-    const recipientId = otherOf(conversation, content.senderId)
-    pushMessage({ recipientId, conversationId, seq })
+    for (const recipientId of readersOf(message, conversation)) {
+      pushMessage({ recipientId, conversationId, seq, isCopy: content.broadcastId !== null })
+    }
     afterCommit(() => {
       const frame = newMessageFrame(message)
       hub.send(watchers, frame, { id, variant: senderVariant(message, frame) })
     })
     // A broadcast publishes one event for all its copies.
     if (content.broadcastId === null) {
-      const { fileUrl, senderId: fileOwnerId } = message
-      events.publish({ type: 'message.created', ids: { message_id: id }, fileUrl, fileOwnerId })
+      const { senderId } = message
+      const file = senderId === null ? {} : { fileUrl, fileUrls: urls, fileOwnerId: senderId }
+      events.publish({ type: 'message.created', ids: { message_id: id }, ...file })
     }
     return message
   }
 
-  /** @throws no_active_call. Admins need no call. */
-  function mustBeInCall(senderId: string, { userA, userB }: ConversationRow) {
-    if (!areInCall || areInCall(userA, userB) || store.isAdmin(senderId)) return
-    throw new AppError('no_active_call')
+  /** The first reason for which a user may not send; undefined when they may. Admins need no call. */
+  function refusalOf(
+    senderId: string,
+    conversation: Pick<ConversationRow, 'userA' | 'userB' | 'state'>,
+  ): SendRefusal | undefined {
+    const { userA, userB, state } = conversation
+    const receiverId = otherOf(conversation, senderId)
+    if (!store.isReachable(receiverId)) return 'recipient_gone'
+    if (!mayTalk(senderId, receiverId)) return 'blocked'
+    if (state === 'read_only') return state
+    const needsCall = areInCall && !areInCall(userA, userB) && !store.isAdmin(senderId)
+    return needsCall ? 'no_active_call' : undefined
+  }
+
+  /** A conversation as a user's list shows it. */
+  function item(userId: string, row: InboxRow): ConversationListItem {
+    const [userA, userB] = [userId, row.other.id]
+    return itemView(row, refusalOf(userId, { userA, userB, state: row.state }))
+  }
+
+  /** Sends users the current state of a conversation. Called inside a `write`. */
+  function publishUpdate(conversationId: string, userIds: readonly string[]): void {
+    for (const userId of userIds.filter(hub.isOnline)) {
+      const row = inbox.find(userId, conversationId)
+      if (!row) continue
+      const frame: ConversationUpdatedFrame = {
+        type: 'conversation_updated',
+        conversation: item(userId, row),
+      }
+      afterCommit(() => hub.send([userId], frame))
+    }
+  }
+
+  /** The message sent before with the same key.
+   *  @throws idempotency_mismatch (other content) */
+  function findFirst(content: Content): MessageRow | undefined {
+    const { senderId, clientId } = content
+    const first = clientId === null ? undefined : store.findByClientId(senderId, clientId)
+    if (first && !isReplay(content, first)) throw new AppError('idempotency_mismatch')
+    return first
   }
 
   function sendOnce(senderId: string, conversation: ConversationRow, draft: Draft): SentMessage {
-    const content = { ...draft, conversationId: conversation.id, senderId, broadcastId: null }
-    const first =
-      draft.clientId === null ? undefined : store.findByClientId(senderId, draft.clientId)
-    if (first && !isReplay(content, first)) throw new AppError('idempotency_mismatch')
+    const conversationId = conversation.id
+    const content = { ...draft, conversationId, senderId, isSilent: 0, broadcastId: null }
+    const first = findFirst(content)
     // Choice: a repeated send returns the first message and delivers nothing.
     if (first) return { message: first, replayed: true }
-    const receiverId = otherOf(conversation, senderId)
-    if (!mayTalk(senderId, receiverId)) throw new AppError('blocked')
-    if (!store.isReachable(receiverId)) throw new AppError('recipient_gone')
-    mustBeInCall(senderId, conversation)
-    takeText(senderId, draft.body, draft.fileUrl, draft.fileName)
+    const refusal = refusalOf(senderId, conversation)
+    if (refusal) throw new AppError(refusal)
+    takeText(senderId, draft.body, draft.fileUrl, draft.fileName, draft.attachments)
     const both = [conversation.userA, conversation.userB]
     return { message: post(content, conversation, both), replayed: false }
   }
 
   /** Called inside a `write`.
-   *  @param removedBy the sender; undefined for an admin, whose removal is also sent to the other user after a block */
+   *  @param removedBy the sender; undefined for an admin or the platform, whose removal is also sent to the other user after
+   *  a block */
   function removeMessage(
     message: MessageRow,
     conversation: ConversationRow,
     removedBy: string | undefined,
   ) {
     if (message.deletedAt !== null) return
-    const { id, conversationId, senderId } = message
-    store.updateDeleted(message, otherOf(conversation, senderId), clock.now())
+    const { id, conversationId } = message
+    store.updateDeleted(message, conversation, clock.now())
     events.publish({ type: 'message.deleted', ids: { message_id: id } })
     const frame: MessageDeletedFrame = {
       type: 'message_deleted',
@@ -120,29 +185,72 @@ export function createChatService(core: Core, parts: Parts) {
     afterCommit(() => hub.send(watchers, frame))
   }
 
+  /** Removes a message by any author, inside a `write`. Idempotent.
+   *  @returns whether the message exists */
+  function removeAny(messageId: string): boolean {
+    const message = store.findMessage(messageId)
+    const conversation = message && store.find(message.conversationId)
+    if (conversation) removeMessage(message, conversation, undefined)
+    return conversation !== undefined
+  }
+
   return {
     openConversation,
     post,
+    sendOnce,
+    removeAny,
+    findFirst,
+    publishUpdate,
+    item,
 
-    /** Removes a message by any author, inside a `write`. Idempotent.
-     *  @returns whether the message exists */
-    removeAny(messageId: string): boolean {
-      const message = store.findMessage(messageId)
-      const conversation = message && store.find(message.conversationId)
-      if (conversation) removeMessage(message, conversation, undefined)
-      return conversation !== undefined
+    /** Sends both users their conversation, if there is one, after their right to send has changed. Called inside a
+     *  `write`. */
+    publishPair(userId: string, otherId: string): void {
+      const both = userId < otherId ? ([userId, otherId] as const) : ([otherId, userId] as const)
+      const conversation = both.some(hub.isOnline) ? store.findByPair(...both) : undefined
+      if (conversation) publishUpdate(conversation.id, both)
+    },
+
+    /** Sends the other participants of some of a user's conversations their view of them, inside a `write`.
+     *  @returns the last conversation; undefined when there is none after `after` */
+    publishToOthers(userId: string, limit: number, after = ''): string | undefined {
+      const some = store.listOwn(userId, after, limit)
+      for (const { id, otherUserId } of some) publishUpdate(id, [otherUserId])
+      return some.at(-1)?.id
+    },
+
+    /** Removes messages of a user, inside a `write`. `after` names a conversation and a `seq` in it. */
+    purge(userId: string, limit: number, after = ' 0') {
+      const [conversationId = '', seq] = after.split(' ')
+      const rows = store.listSentBy(userId, { conversationId, seq: Number(seq) }, limit)
+      for (const message of rows) {
+        const conversation = store.find(message.conversationId)
+        if (conversation) removeMessage(message, conversation, undefined)
+      }
+      const last = rows.at(-1)
+      return last && { last: `${last.conversationId} ${last.seq}`, count: rows.length }
     },
 
     /** Finds or creates the conversation of two users.
+     *  @param otherReference an id, or `ext:` and an external id
      *  @throws validation_error (oneself) · not_found (unknown or deleted user) · blocked (a new conversation) */
-    async open(userId: string, otherIdText: string) {
-      const otherId = parseId(otherIdText)
+    async open(userId: string, otherReference: string) {
+      const otherId = resolveUser(otherReference)
       if (otherId === userId) throw invalidField('user_id', 'oneself')
       const participant = otherId === undefined ? undefined : store.findPerson(otherId, userId)
       if (!participant) throw new AppError('not_found')
       const { id, createdAt } = await write(() => openConversation(userId, participant.id))
       const unreadCount = store.findParticipant(userId, id)?.unreadCount ?? 0
       return { id, participant, createdAt, unreadCount }
+    },
+
+    /** A conversation as the user's list shows it.
+     *  @throws not_found · not_participant */
+    get(userId: string, conversationId: string): ConversationListItem {
+      const { id } = participate(userId, conversationId)
+      const row = inbox.find(userId, id)
+      if (!row) throw new AppError('not_found')
+      return item(userId, row)
     },
 
     /** A message of one of the user's conversations with up to 20 before and after it, oldest first. Includes the text of
@@ -158,21 +266,22 @@ export function createChatService(core: Core, parts: Parts) {
     },
 
     /** Most recent activity first. */
-    listConversations: (userId: string, range: ListRange): Listing<InboxRow> =>
+    listConversations: (userId: string, range: ListRange, isArchived: boolean): Listing<InboxRow> =>
       listByPosition(range, {
-        name: 'conversations',
-        list: (rows) => inbox.list(userId, rows),
-        count: () => inbox.count(userId),
+        name: isArchived ? 'archived_conversations' : 'conversations',
+        list: (rows) => inbox.list(userId, rows, isArchived),
+        count: () => inbox.count(userId, isArchived),
         position: (row) => row.lastActivityId,
       }),
 
     /** Newest first.
      *  @throws not_found · not_participant */
     listMessages(userId: string, conversationId: string, range: ListRange): Listing<MessageRow> {
-      const { id, lastSeq } = participate(userId, conversationId)
+      const { id, firstSeq, lastSeq } = participate(userId, conversationId)
       return listByNumber(range, {
         name: id,
-        total: lastSeq,
+        first: firstSeq,
+        last: lastSeq,
         list: (after, until) => store.listMessages(id, after, until),
         numberOf: ({ seq }) => seq,
       })
@@ -180,7 +289,7 @@ export function createChatService(core: Core, parts: Parts) {
 
     /** Sends a message, and delivers it to both users' sockets when the commit is on disk. A repeated call with the same
      *  `clientId` and content returns the first message and delivers nothing.
-     *  @throws not_found · not_participant · blocked · no_active_call · recipient_gone · text_quota_exceeded ·
+     *  @throws not_found · not_participant · recipient_gone · blocked · read_only · no_active_call · text_quota_exceeded ·
      *  idempotency_mismatch (same `clientId`, other content) */
     send: (senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> =>
       // Outside the transaction this read would cost as much as all other statements of a message.
@@ -205,7 +314,8 @@ export function createChatService(core: Core, parts: Parts) {
       const conversation = participate(userId, conversationId)
       const { id } = conversation
       const otherId = otherOf(conversation, userId)
-      if (!mayType(`${userId}:${id}`) || !mayTalk(userId, otherId)) return
+      const isOpen = conversation.state === 'open' && mayTalk(userId, otherId)
+      if (!mayType(`${userId}:${id}`) || !isOpen) return
       const frame: TypingFrame = { type: 'typing', conversation_id: id, user_id: userId }
       hub.sendVolatile(otherId, frame)
     },
@@ -227,9 +337,15 @@ const isOf = ({ userA, userB }: ConversationRow, userId: string) =>
   userA === userId || userB === userId
 const isIn = ({ id }: ConversationRow, { conversationId }: MessageRow) => conversationId === id
 
-export function otherOf({ userA, userB }: ConversationRow, userId: string): string {
+export function otherOf(
+  { userA, userB }: Pick<ConversationRow, 'userA' | 'userB'>,
+  userId: string,
+): string {
   return userA === userId ? userB : userA
 }
+
+const urlsOf = (attachments: string) =>
+  (JSON.parse(attachments) as Attachment[]).map(({ file_url }) => file_url)
 
 const typingRule = { burst: 5, millisecondsPerToken: 2_000 }
 const rememberedTypists = 10_000

@@ -4,22 +4,59 @@ import { createUnreadStore } from './unread-store.ts'
 
 export type Unread = ReturnType<typeof createUnread>
 
-/** Unread messages for pushes, except those of muted or blocked conversations. */
+/** In one mail: conversations, and messages of each. */
+const maxPerMail = 20
+const maxExcerpts = 3
+
+/** Unread messages for pushes, except those of muted and archived conversations. Of blocked ones only notices are left. */
 export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
   const store = createUnreadStore(orm)
 
   function findPushable(userId: string, conversationId: string) {
     const participant = store.findParticipant(userId, conversationId)
     if (!participant || (participant.mutedUntil ?? 0) > clock.now()) return undefined
-    return mayTalk(userId, participant.otherUserId) ? participant : undefined
+    if (participant.isArchived === 1) return undefined
+    const from = mayTalk(userId, participant.otherUserId) ? 'anybody' : 'platform'
+    return { participant, from } as const
+  }
+
+  /** Up to `maxPerMail` conversations, the most recent first. */
+  function findMailable(userId: string) {
+    const inbox = store.findInbox(userId)
+    if (!inbox || inbox.unreadCount === 0) return undefined
+    const through = inbox.mailedThrough ?? ''
+    const found = store.listMailable(userId, through, clock.now()).flatMap((row) => {
+      const senderId = mayTalk(userId, row.otherUserId) ? row.otherUserId : null
+      const unread = store.listExcerpts(userId, row, { through, senderId, limit: maxExcerpts })
+      return unread ? [{ ...unread, row }] : []
+    })
+    if (found.length === 0) return undefined
+    return {
+      since: Math.min(...found.map(({ oldest }) => oldest.createdAt)),
+      newestId:
+        found
+          .map(({ newest }) => newest.at(-1)?.id ?? '')
+          .sort()
+          .at(-1) ?? '',
+      conversations: found.slice(0, maxPerMail).map(({ row, newest }) => ({
+        id: row.conversationId,
+        senderName: newest.every(({ isNotice }) => isNotice === 1) ? null : row.name,
+        texts: newest.map(({ text }) => text),
+      })),
+    }
   }
 
   return {
-    find: (userId: string, conversationId: string, seq: number) =>
-      findPushable(userId, conversationId) && store.findUnread(userId, conversationId, seq),
+    findMailable,
+    isMailed: store.isMailed,
+    updateMailed: store.updateMailed,
+    find(userId: string, conversationId: string, seq: number) {
+      const found = findPushable(userId, conversationId)
+      return found && store.findUnread(found.participant, seq, found.from)
+    },
     findAll(userId: string, conversationId: string) {
-      const participant = findPushable(userId, conversationId)
-      return participant && store.findAllUnread(participant)
+      const found = findPushable(userId, conversationId)
+      return found && store.findAllUnread(found.participant, found.from)
     },
     count: store.countUnread,
   }

@@ -17,12 +17,13 @@ declare module '../../db/audit-trail.ts' {
 declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
     /** Deletes the bytes of a file whose row was deleted. */
-    file_removal: { key: string }
+    file_removal: { key: string; isImage?: boolean }
   }
 }
 
 type Neighbours = {
   storage: FileStorage
+  imageWorker: URL
   isDiskShort: () => boolean
   dropPicture: (userId: string) => void
 }
@@ -34,12 +35,12 @@ export function createFiles(core: Core, neighbours: Neighbours) {
   const { publicUrl, files: limits } = core.config
   const store = createFileStore(core.orm)
   const urls = createFileUrls(publicUrl)
-  const files = createFileService(core, { store, ...neighbours })
+  const files = createFileService(core, { store, urls, ...neighbours })
   const uses = createFileUses(core, { store, urls, files })
   const pass = createDeskPass(core.clock)
 
   return {
-    retention: fileRetention((key) => core.outbox.add('file_removal', { key })),
+    retention: fileRetention((key, isImage) => core.outbox.add('file_removal', { key, isImage })),
     routes: fileRoutes({ files, urls, pass, maxBytes: limits.maxBytes }),
     uses,
     /** The URL at which the desk can read a file: that of a removed file includes a pass. */
@@ -48,9 +49,9 @@ export function createFiles(core: Core, neighbours: Neighbours) {
       return file && file.removedAt !== null ? pass.add(url, file.id) : url
     },
     jobs: {
-      async file_removal({ key }, { attempts }) {
+      async file_removal({ key, isImage }, { attempts }) {
         try {
-          await neighbours.storage.delete(key)
+          await files.deleteBytes(key, isImage)
           return undefined
         } catch (error) {
           // The storage may be unavailable for days, so a removal is retried without limit.
@@ -64,5 +65,6 @@ export function createFiles(core: Core, neighbours: Neighbours) {
     }),
     forget: uses.forget,
     erase: files.erase,
+    purge: { files: files.purge },
   } satisfies Module & Record<string, unknown>
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Sample } from '../../api/fields.ts'
+import { pictureFields, pictureView, Sample, Timestamp } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { AppError, type FieldProblem, problem } from '../../lib/errors.ts'
@@ -14,6 +14,7 @@ export const UploadedFile = Type.Object(
     file_name: Sample(samples.file.name),
     file_size: Type.Integer({ examples: [samples.file.size] }),
     file_type: Sample(samples.file.type),
+    ...pictureFields,
   },
   { title: 'UploadedFile' },
 )
@@ -74,8 +75,23 @@ function decode(text: string): string {
 }
 
 export function uploadedFileView(row: FileRow, { urlOf }: FileUrls): UploadedFile {
-  const { id, name, size, type } = row
-  return { id, file_url: urlOf(row), file_name: name, file_size: size, file_type: type }
+  const { id, name, size, type, picture } = row
+  const file = { id, file_url: urlOf(row), file_name: name, file_size: size, file_type: type }
+  return { ...file, ...pictureView(picture) }
+}
+
+/** A file in its owner's list. */
+export const OwnFile = Type.Object(
+  { ...UploadedFile.properties, created_at: Timestamp },
+  { title: 'OwnFile' },
+)
+
+export const fileRoom = {
+  used: Type.Integer({
+    description: 'Bytes that your files count; each counts at least 16 KiB.',
+    examples: [samples.file.size],
+  }),
+  quota: Type.Integer({ description: 'Bytes that they may count.', examples: [500_000_000] }),
 }
 
 export function exportedFileView(row: FileRow, urls: FileUrls) {

@@ -1,13 +1,24 @@
 import { Elysia } from 'elysia'
-import { Text } from '../../api/fields.ts'
+import { OneOf, Text } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
-import { prepareFileAnswer } from '../../http/file-answer.ts'
+import { type ByteRange, prepareFileAnswer } from '../../http/file-answer.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { type RequestContext, routeBase } from '../../http/request-context.ts'
 import { uploadOf } from '../../http/uploads.ts'
 import type { DeskPass } from './desk-pass.ts'
-import { type FileUrls, UploadedFile, uploadedFileView } from './model.ts'
+import {
+  exportedFileView,
+  type FileUrls,
+  fileRoom,
+  OwnFile,
+  UploadedFile,
+  uploadedFileView,
+} from './model.ts'
 import type { FileService } from './service.ts'
 import type { FileRow } from './store.ts'
+import { thumbnailWidths } from './thumbnails.ts'
+
+const pageSize = 20
 
 const user = operations('Files', { access: 'user' })
 const admin = operations('Files', { access: 'admin' })
@@ -16,6 +27,7 @@ const anybody = operations('Files', { access: 'public', limit: 'none' })
 
 type Requested = {
   params: { id: string }
+  query: { w?: string }
   request: Request
   context: RequestContext
   set: { status?: number | string; headers: Record<string, string | number> }
@@ -23,11 +35,15 @@ type Requested = {
 type Parts = { files: FileService; urls: FileUrls; pass: DeskPass; maxBytes: number }
 
 export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
-  async function respond({ params, request, set, context }: Requested) {
+  async function respond({ params, query, request, set, context }: Requested) {
     const file = files.get(params.id, pass.isValid(params.id, request.url))
-    const prepared = prepareFileAnswer(request, shown(file), set.headers)
+    const thumbnail = query.w && (await files.readThumbnail(file, Number(query.w)))
+    const asShown = thumbnail ? shownThumbnail(file, thumbnail, query.w) : shown(file)
+    const prepared = prepareFileAnswer(request, asShown, set.headers)
     const { range, status, headers } = prepared
-    const body = range ? await files.read(file.id, range) : null
+    const read = ({ start, end }: ByteRange) =>
+      thumbnail ? new Blob([thumbnail.slice(start, end)]) : files.read(file.id, { start, end })
+    const body = range ? await read(range) : null
     if (request.method === 'HEAD') context.headLength = prepared.length
     if (file.removedAt !== null) headers['cache-control'] = 'private, no-store'
     set.status = status
@@ -61,6 +77,23 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
         },
       ),
     )
+    .get(
+      '/v1/files',
+      ({ query, context }) => {
+        const range = listRange(query, pageSize)
+        const { userId } = context.user
+        const listed = listAnswer(range, files.list(userId, range), (row) =>
+          exportedFileView(row, urls),
+        )
+        return { ...listed, ...files.roomOf(userId) }
+      },
+      user(
+        'listFiles',
+        'Lists the files that you have uploaded, newest first, with the room that they take.',
+        { 200: ListOf(OwnFile, fileRoom) },
+        { query: listQuery(pageSize) },
+      ),
+    )
     .get('/v1/files/:id/:name', respond, readable)
     .delete(
       '/v1/files/:id',
@@ -87,6 +120,12 @@ const readable = anybody(
   'Downloads a file. Anybody with the URL may read it. Browsers display images, audio, video and PDF, and download everything else.',
   { 200: null, 206: null, 304: null },
   {
+    query: {
+      w: OneOf(thumbnailWidths.map(String), {
+        description:
+          'The width of a thumbnail of an image, as WebP, turned upright; of an animation its first picture. An image that cannot be decoded is sent as it is, as is any while the disk has too little room.',
+      }),
+    },
     headers: { Range: Text({ max: 64 }, { description: 'One range of bytes.' }) },
     errors: ['range_not_satisfiable'],
   },
@@ -94,6 +133,12 @@ const readable = anybody(
 
 function shown({ id, name, type, size, isInline }: FileRow) {
   return { name, type, size, isInline, tag: id.slice(0, tagLength) }
+}
+
+function shownThumbnail(file: FileRow, { length: size }: Uint8Array, width = '') {
+  const { tag, name } = shown(file)
+  const type = 'image/webp'
+  return { name: `${name}.webp`, type, size, isInline: true, tag: `${tag}-${width}` }
 }
 
 const tagLength = 16

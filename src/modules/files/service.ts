@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import { type Picture, pictureView } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { FileBytes, FileStorage } from '../../files/storage.ts'
 import { AppError, fileTooLarge, invalidField, problem } from '../../lib/errors.ts'
 import { isShownInline, sniffedBytes } from './inline.ts'
-import { fileNameOf, fileTypeOf } from './model.ts'
+import { type FileUrls, fileNameOf, fileTypeOf } from './model.ts'
 import type { FileRow, FileStore } from './store.ts'
+import { type ImageFacts, stripMetadata } from './strip-metadata.ts'
+import { createThumbnails } from './thumbnails.ts'
 
 export type IncomingFile = {
   /** The size or an upper bound of it, if the request states one. */
@@ -20,11 +23,14 @@ export type IncomingFile = {
 
 type Reserved = { id: string; bytes: number }
 type Bound = { bytes: number; exceeded: () => AppError }
-type Measured = { bytes: number; head: Buffer }
+type Received = { bytes: number }
+type Stored = { bytes: number; head: Buffer }
 
 type Parts = {
   store: FileStore
+  urls: FileUrls
   storage: FileStorage
+  imageWorker: URL
   /** Whether uploads would take the disk space that the database needs. */
   isDiskShort: () => boolean
   /** Replaces the user's picture by the generated one. Called inside a `write`. */
@@ -49,9 +55,10 @@ const keptUnused = 86_400_000
 /** Uploaded files. The row is inserted before the first byte and completed after the last. After a crash in between, the row
  *  counts towards the quota until it is deleted after a day. */
 export function createFileService(core: Core, parts: Parts) {
-  const { store, storage, isDiskShort, dropPicture } = parts
+  const { store, urls, storage, isDiskShort, dropPicture } = parts
   const { write, clock, log, outbox, audit } = core
   const { maxBytes, quotaBytes } = core.config.files
+  const thumbnails = createThumbnails(parts)
   let largeChunks = 0
 
   /** @throws storage_full */
@@ -65,19 +72,23 @@ export function createFileService(core: Core, parts: Parts) {
     const size = Math.min(announcedBytes, maxBytes, free)
     const now = clock.now()
     const times = { storedAt: null, unusedSince: now, removedAt: null, createdAt: now }
-    store.insert({ id, ownerId, name: '', size, type: '', isInline: false, ...times })
+    const unknown = { name: '', type: '', isInline: false, picture: null, orientation: 1 }
+    store.insert({ id, ownerId, size, ...unknown, ...times })
     return { id, bytes: size }
   }
 
   /** Deletes the row and queues the removal of the bytes, inside a `write`. A running upload of the file fails at its end. */
   function remove(id: string): void {
-    store.delete(id)
-    outbox.add('file_removal', { key: id })
+    store.clearPictures(id, urls.idIn)
+    store.clearReported(id, urls.idIn)
+    const isImage = store.delete(id)?.picture !== null
+    outbox.add('file_removal', { key: id, isImage })
   }
 
   /** Makes a file inaccessible, inside a `write`. The desk can still read a file of a message for a while. */
   function withdraw(file: FileRow): void {
     const isInMessage = store.isInMessage(file.id)
+    store.clearPictures(file.id, urls.idIn)
     if (store.deleteUsesOf(file.id).includes(file.ownerId)) dropPicture(file.ownerId)
     const removed = { ...file, removedAt: clock.now() }
     store.update(file.id, { removedAt: removed.removedAt })
@@ -98,13 +109,17 @@ export function createFileService(core: Core, parts: Parts) {
     return file
   }
 
-  async function* measure(bytes: AsyncIterable<Uint8Array>, bound: Bound, seen: Measured) {
+  function purge(ownerId: string, limit: number) {
+    const ids = store.listIdsOf(ownerId, limit)
+    ids.forEach(remove)
+    const last = ids.at(-1)
+    return last === undefined ? undefined : { last, count: ids.length }
+  }
+
+  async function* limit(bytes: AsyncIterable<Uint8Array>, bound: Bound, received: Received) {
     for await (const chunk of requireComplete(bytes)) {
-      seen.bytes += chunk.byteLength
-      if (seen.bytes > bound.bytes) throw bound.exceeded()
-      if (seen.head.byteLength < sniffedBytes) {
-        seen.head = Buffer.concat([seen.head, chunk.subarray(0, sniffedBytes)])
-      }
+      received.bytes += chunk.byteLength
+      if (received.bytes > bound.bytes) throw bound.exceeded()
       if (chunk.byteLength < largeChunkBytes) yield chunk
       else yield* limitLargeChunks(chunk)
     }
@@ -144,16 +159,35 @@ export function createFileService(core: Core, parts: Parts) {
   }
 
   async function receive(incoming: IncomingFile, reserved: Reserved) {
-    const seen: Measured = { bytes: 0, head: Buffer.alloc(0) }
+    const received: Received = { bytes: 0 }
+    const stored: Stored = { bytes: 0, head: Buffer.alloc(0) }
+    const facts: ImageFacts = { width: 0, height: 0, orientation: 1 }
     const bound = boundOf(incoming, reserved)
     let [name, type] = ['', '']
     await incoming.receive(async (file) => {
       name = fileNameOf(file.name)
       type = fileTypeOf(file.type)
-      await storage.write(reserved.id, measure(file.bytes, bound, seen))
+      const stripped = stripMetadata(limit(file.bytes, bound, received), facts)
+      await storage.write(reserved.id, measure(stripped, stored))
     })
-    if (incoming.isExact && seen.bytes !== incoming.announcedBytes) throw incomplete()
-    return { name, type, size: seen.bytes, isInline: await isShownInline(type, seen.head) }
+    if (incoming.isExact && received.bytes !== incoming.announcedBytes) throw incomplete()
+    const isInline = await isShownInline(type, stored.head)
+    return { file: { name, type, size: stored.bytes, isInline }, facts }
+  }
+
+  async function pictureOf(
+    { id, size }: Pick<FileRow, 'id' | 'size'>,
+    owner: string,
+    facts: ImageFacts,
+  ) {
+    const { orientation } = facts
+    if (facts.width * facts.height === 0) return { picture: null, orientation }
+    const placeholder = await thumbnails.hash({ id, size, orientation }, owner, facts)
+    const picture: Picture = {
+      ...shownSize(facts),
+      ...(placeholder !== undefined && { placeholder }),
+    }
+    return { picture: JSON.stringify(picture), orientation }
   }
 
   function asRefusal(error: unknown): AppError {
@@ -176,11 +210,12 @@ export function createFileService(core: Core, parts: Parts) {
       if (isExact && announcedBytes > maxBytes) throw fileTooLarge(maxBytes)
       const reserved = await write(() => reserve(ownerId, incoming))
       try {
-        const file = await receive(incoming, reserved)
+        const { file, facts } = await receive(incoming, reserved)
+        const picture = await pictureOf({ id: reserved.id, size: file.size }, ownerId, facts)
         return await write(() => {
           reauthorize()
           const times = { storedAt: clock.now(), unusedSince: clock.now() }
-          const row = store.update(reserved.id, { ...file, ...times })
+          const row = store.update(reserved.id, { ...file, ...picture, ...times })
           // Retention has deleted the row of an upload that took more than a day.
           if (!row) throw incomplete()
           return row
@@ -213,6 +248,8 @@ export function createFileService(core: Core, parts: Parts) {
       write(() => {
         const file = store.findKept(id)
         if (!file) throw new AppError('not_found')
+        store.clearPictures(id, urls.idIn)
+        store.clearRemoved(id)
         if (store.deleteUsesOf(id).includes(file.ownerId)) dropPicture(file.ownerId)
         remove(id)
         const details = { owner_id: file.ownerId }
@@ -230,15 +267,39 @@ export function createFileService(core: Core, parts: Parts) {
       return bytes
     },
 
+    /** The user's files, newest first. */
+    list: store.list,
+    /** The bytes that the user's files count, and how many they may. Removed files that are kept for reports count, too. */
+    roomOf: (ownerId: string) => ({
+      used: store.countBytes(ownerId, leastBytes),
+      quota: quotaBytes,
+    }),
+
+    /** The thumbnail of an image as WebP; undefined when there is only the image itself.
+     *  @throws validation_error (`w`) for other files · unavailable */
+    async readThumbnail(file: FileRow, width: number): Promise<Uint8Array | undefined> {
+      const { placeholder } = pictureView(file.picture)
+      if (file.picture === null && !file.type.startsWith('image/')) {
+        throw invalidField('w', 'no_image')
+      }
+      if (placeholder === undefined) return undefined
+      const isStored = () => store.findKept(file.id) !== undefined
+      return await thumbnails.get(file, width, isStored).catch((error: unknown) => {
+        throw asRefusal(error)
+      })
+    },
+
+    /** Deletes the bytes of a removed file. */
+    deleteBytes: thumbnails.delete,
+
     withdraw,
     expire,
 
     /** Removes the files of a deleted user, including those in use. */
     erase(ownerId: string, limit: number) {
-      const ids = store.listIdsOf(ownerId, limit)
-      ids.forEach(remove)
-      return ids.at(-1)
+      return purge(ownerId, limit)?.last
     },
+    purge,
   }
 }
 
@@ -246,6 +307,22 @@ const incomplete = (cause?: unknown) =>
   cause === undefined
     ? invalidField('body', 'invalid')
     : new AppError('validation_error', { details: { body: problem('invalid') }, cause })
+
+async function* measure(bytes: AsyncIterable<Uint8Array>, stored: Stored) {
+  for await (const chunk of bytes) {
+    stored.bytes += chunk.byteLength
+    if (stored.head.byteLength < sniffedBytes) {
+      stored.head = Buffer.concat([stored.head, chunk.subarray(0, sniffedBytes)])
+    }
+    yield chunk
+  }
+}
+
+const firstTurned = 5
+
+function shownSize({ width, height, orientation }: ImageFacts) {
+  return orientation < firstTurned ? { width, height } : { width: height, height: width }
+}
 
 /** Reports an aborted upload as the client's error. */
 async function* requireComplete(bytes: AsyncIterable<Uint8Array>) {

@@ -1,8 +1,30 @@
-import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, notLike, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  count,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  notLike,
+  sql,
+} from 'drizzle-orm'
+import type { Picture } from '../../api/fields.ts'
 import type { Orm } from '../../db/open.ts'
-import { files, fileUses, messages } from '../../db/schema.ts'
+import {
+  files,
+  fileUses,
+  messages,
+  removedMessages,
+  reports,
+  ticketMessages,
+} from '../../db/schema.ts'
 import { eachRow } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
+import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
 /** Prefix of `used_by` for reports. */
 export const reportPrefix = 'report:'
@@ -35,9 +57,8 @@ export function createFileStore(orm: Orm) {
     find: (id: string): FileRow | undefined => orm.select().from(files).where(shown(id)).get(),
     /** A complete file, including one that was removed and is kept for reports. */
     findKept: (id: string): FileRow | undefined => orm.select().from(files).where(stored(id)).get(),
-    delete(id: string): void {
-      orm.delete(files).where(eq(files.id, id)).run()
-    },
+    delete: (id: string): FileRow | undefined =>
+      orm.delete(files).where(eq(files.id, id)).returning().get(),
     /** The quota used by an owner; each file counts at least `leastBytes`. */
     countBytes(ownerId: string, leastBytes: number): number {
       const bytes = sql<number>`coalesce(sum(max(${files.size}, ${leastBytes})), 0)`
@@ -51,6 +72,28 @@ export function createFileStore(orm: Orm) {
         .limit(limit)
         .all()
         .map(({ id }) => id),
+    /** Complete files of an owner that were not removed, newest first. */
+    list: (ownerId: string, range: ListRange): Listing<FileRow> => {
+      // The partial index holds only such files.
+      const own = sql`${files.ownerId} = ${ownerId} AND stored_at IS NOT NULL AND removed_at IS NULL`
+      return listByPosition(range, {
+        name: 'files',
+        position: ({ createdAt, id }) => JSON.stringify([createdAt, id]),
+        list: ({ limit, offset, before }) => {
+          const [createdAt, id] = before === undefined ? [] : JSON.parse(before)
+          const beyond = sql`(${files.createdAt}, ${files.id}) < (${createdAt}, ${id})`
+          return orm
+            .select()
+            .from(files)
+            .where(before === undefined ? own : and(own, beyond))
+            .orderBy(desc(files.createdAt), desc(files.id))
+            .limit(limit)
+            .offset(offset)
+            .all()
+        },
+        count: () => orm.select({ n: count() }).from(files).where(own).get()?.n ?? 0,
+      })
+    },
     /** Every complete file of an owner. */
     *eachOf(ownerId: string): Generator<FileRow> {
       const rows = eachRow<FileRow>((last, limit) => {
@@ -69,6 +112,67 @@ export function createFileStore(orm: Orm) {
       return true
     },
     isUsed,
+    /** Removes size and placeholder of a file from the messages and tickets that show it. */
+    clearPictures(id: string, idIn: (url: string) => string | undefined): void {
+      const uses = orm.select({ id: fileUses.usedBy }).from(fileUses).where(eq(fileUses.fileId, id))
+      orm
+        .update(messages)
+        .set({ picture: null })
+        .where(and(inArray(messages.id, uses), isNull(messages.attachments)))
+        .run()
+      const rows = orm
+        .select(getTableColumns(messages))
+        .from(fileUses)
+        .innerJoin(messages, eq(messages.id, fileUses.usedBy))
+        .where(and(eq(fileUses.fileId, id), isNotNull(messages.attachments)))
+        .all()
+      for (const { conversationId, seq, picture, attachments } of rows) {
+        const files = JSON.parse(attachments ?? '[]') as { file_url: string }[]
+        const pictures = JSON.parse(picture ?? '[]') as (Picture | null)[]
+        const left = files.map(({ file_url }, n) => (idIn(file_url) === id ? null : pictures[n]))
+        const one = and(eq(messages.conversationId, conversationId), eq(messages.seq, seq))
+        orm
+          .update(messages)
+          .set({ picture: JSON.stringify(left) })
+          .where(one)
+          .run()
+      }
+      const { id: messageId, attachments } = ticketMessages
+      const ofTickets = orm
+        .select({ messageId, attachments })
+        .from(fileUses)
+        .innerJoin(ticketMessages, eq(messageId, fileUses.usedBy))
+        .where(eq(fileUses.fileId, id))
+        .all()
+      for (const row of ofTickets) {
+        const left = withoutPicture(row.attachments, (url) => idIn(url) === id)
+        const one = eq(messageId, row.messageId)
+        orm.update(ticketMessages).set({ attachments: left }).where(one).run()
+      }
+    },
+    /** Removes size and placeholder of a file from the reports that hold it. */
+    clearReported(id: string, idIn: (url: string) => string | undefined): void {
+      const { id: reportId, excerpt } = reports
+      const held = orm
+        .select({ reportId, excerpt })
+        .from(fileUses)
+        .innerJoin(
+          reports,
+          eq(reportId, sql`substr(${fileUses.usedBy}, ${reportPrefix.length + 1})`),
+        )
+        .where(eq(fileUses.fileId, id))
+        .all()
+      for (const row of held) {
+        const left = withoutPicture(row.excerpt, (url) => idIn(url) === id)
+        orm.update(reports).set({ excerpt: left }).where(eq(reportId, row.reportId)).run()
+      }
+    },
+    /** Removes sizes and placeholders from the removed messages that showed a file. They are not among its uses. */
+    clearRemoved(id: string): void {
+      const { said } = removedMessages
+      const left = sql`json_set(${said}, '$.picture', null)`
+      orm.update(removedMessages).set({ said: left }).where(sql`instr(${said}, ${id}) > 0`).run()
+    },
     /** Whether a message uses the file. */
     isInMessage: (id: string): boolean =>
       orm
@@ -98,8 +202,23 @@ export function createFileStore(orm: Orm) {
   }
 }
 
-/** Unused files and incomplete uploads.
- *  @param onDelete receives the id */
-export const fileRetention = (onDelete: (id: string) => void): readonly RetentionRule[] => [
-  { key: [files.id], time: files.unusedSince, days: 1, onDelete },
-]
+/** A copy without size and placeholder of a file, at any depth. */
+function withoutPicture<T>(value: T, isOf: (url: string) => boolean): T {
+  return JSON.parse(JSON.stringify(value), (_, part) => {
+    if (typeof part?.file_url !== 'string' || !isOf(part.file_url)) return part
+    const { width: _width, height: _height, placeholder: _placeholder, ...left } = part
+    return left
+  })
+}
+
+/** Unused files and incomplete uploads. */
+export const fileRetention = (
+  onDelete: (id: string, isImage: boolean) => void,
+): readonly RetentionRule[] =>
+  [true, false].map((isImage) => ({
+    key: [files.id],
+    time: files.unusedSince,
+    days: 1,
+    which: isImage ? 'picture IS NOT NULL' : 'picture IS NULL',
+    onDelete: (id) => onDelete(id, isImage),
+  }))

@@ -5,9 +5,9 @@ import { type FileUrls, type UploadedFile, uploadedFileView } from './model.ts'
 import type { FileService } from './service.ts'
 import { type FileStore, reportPrefix } from './store.ts'
 
-type Parts = { store: FileStore; urls: FileUrls; files: FileService }
+const logoUse = 'setting:logo_url'
 
-export type FileUses = ReturnType<typeof createFileUses>
+type Parts = { store: FileStore; urls: FileUrls; files: FileService }
 
 /** Records the files used by messages, profiles, tickets and reports. Called inside the `write` that stores the use, so that
  *  no row refers to a missing file, and only its owner or an admin removes a file in use. */
@@ -25,13 +25,20 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
     if (url !== null) addOwn(userId, userId, { field: 'avatar_url', url })
   }
 
-  function follow({ type, ids, fileUrl, fileOwnerId = '' }: DomainEvent) {
+  function follow({ type, ...event }: DomainEvent) {
+    const { ids, fileUrl } = event
     const { message_id: messageId = '', user_id: userId = '' } = ids
     if (type === 'message.deleted') store.listUsed(messageId).forEach(files.withdraw)
     if (fileUrl === undefined) return
     if (type === 'user.created' || type === 'user.updated') setPicture(userId, fileUrl)
-    if (type === 'message.created' && fileUrl !== null) {
-      addOwn(messageId, fileOwnerId, { field: 'file_url', url: fileUrl })
+    if (type === 'message.created' && fileUrl !== null) addToMessage(messageId, fileUrl, event)
+  }
+
+  type MessageFiles = Pick<DomainEvent, 'fileUrls' | 'fileOwnerId'>
+  function addToMessage(id: string, first: string, { fileUrls, fileOwnerId = '' }: MessageFiles) {
+    if (!fileUrls) return addOwn(id, fileOwnerId, { field: 'file_url', url: first })
+    for (const [n, url] of fileUrls.entries()) {
+      addOwn(id, fileOwnerId, { field: `attachments.${n}.file_url`, url })
     }
   }
   events.subscribe(follow)
@@ -44,6 +51,12 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
     release(reportId: string): void {
       store.deleteUses(reportPrefix + reportId).forEach(files.expire)
     },
+    /** For a deleted message. */
+    detach(usedBy: string): void {
+      store.deleteUses(usedBy).forEach(files.expire)
+    },
+    /** Size and placeholder of an image of this server, in the form of the column `picture`. */
+    pictureOf: (url: string): string | null => store.find(urls.idIn(url) ?? '')?.picture ?? null,
     /** Attaches files of the owner.
      *  @returns the views of the files
      *  @throws validation_error for other URLs, files of other users, and removed files */
@@ -59,6 +72,17 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
       }
       throwProblems(details)
       return attached
+    },
+    /** Keeps the logo of the platform, which may be anybody's upload.
+     *  @throws validation_error (`logo_url`) for a URL that is not an image uploaded here */
+    setLogo(url: string | null): void {
+      for (const { id } of store.deleteUses(logoUse)) store.update(id, { unusedSince: clock.now() })
+      if (url === null) return
+      const file = store.find(urls.idIn(url) ?? '')
+      if (!file?.isInline || !file.type.startsWith('image/') || urls.urlOf(file) !== url) {
+        throw invalidField('logo_url', 'uploaded_image')
+      }
+      store.addUse(logoUse, file.id)
     },
     /** Releases the picture of a deleted user. */
     forget: (userId: string): void => setPicture(userId, null),

@@ -4,7 +4,6 @@ import { blocks, users } from '../../db/schema.ts'
 import { eachRow, listById } from '../../db/statements.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 
-export type BlockStore = ReturnType<typeof createBlockStore>
 export type BlockItem = {
   id: string
   blockedAt: number
@@ -35,9 +34,7 @@ export function createBlockStore(orm: Orm) {
       .where(which)
 
   return {
-    /** True when either user blocks the other. */
     areBlocked: (userId: string, otherId: string): boolean => blocked.get(userId, otherId) !== null,
-    /** The users whom this one blocks or is blocked by. */
     listBlockedEitherWay: (userId: string, limit = -1): string[] =>
       orm
         .select({ id: blocks.otherUserId })
@@ -71,10 +68,8 @@ export function createBlockStore(orm: Orm) {
       const both = or(side(userId, otherUserId), side(otherUserId, userId))
       orm.delete(blocks).where(both).run()
     },
-    /** Newest first. */
     list: (userId: string, range: ListRange) =>
-      listById(orm, range, { name: 'blocks', id: blocks.id, which: own(userId), select }),
-    /** Newest first. */
+      listById(orm, range, { id: blocks.id, which: own(userId), select }),
     each: (userId: string) =>
       eachRow<BlockItem>((last, limit) => {
         const next = and(own(userId), last && lt(blocks.id, last.id))

@@ -5,13 +5,29 @@ import { createBlockStore } from './block-store.ts'
 
 export type Blocks = ReturnType<typeof createBlocks>
 
-export function createBlocks({ orm, write, newId, clock }: Core) {
+/** @param onChanged called inside the `write` after which two users may talk, or no longer */
+export function createBlocks(
+  { orm, write, newId, clock }: Core,
+  onChanged: (userId: string, otherId: string) => void,
+) {
   const store = createBlockStore(orm)
 
   /** Called inside a `write`. */
+  function block(userId: string, otherId: string) {
+    if (store.isBlocking(userId, otherId)) return
+    const mightTalk = !store.areBlocked(userId, otherId)
+    store.insert(userId, otherId, { id: newId(), blockedAt: clock.now() })
+    if (mightTalk) onChanged(userId, otherId)
+  }
+
+  /** Called inside a `write`. */
   function unblock(userId: string, otherId: string) {
+    if (!store.isBlocking(userId, otherId)) return
     if (store.isBlocking(otherId, userId)) store.updateUnblocked(userId, otherId)
-    else store.delete(userId, otherId)
+    else {
+      store.delete(userId, otherId)
+      onChanged(userId, otherId)
+    }
   }
 
   return {
@@ -26,8 +42,7 @@ export function createBlocks({ orm, write, newId, clock }: Core) {
         const otherId = parseId(otherIdText)
         if (otherId === userId) throw invalidField('user_id', 'oneself')
         if (otherId === undefined || !store.isPresent(otherId)) throw new AppError('not_found')
-        if (store.isBlocking(userId, otherId)) return
-        store.insert(userId, otherId, { id: newId(), blockedAt: clock.now() })
+        block(userId, otherId)
       }),
 
     /** Removes a block, if there is one.
@@ -38,7 +53,6 @@ export function createBlocks({ orm, write, newId, clock }: Core) {
       await write(() => unblock(userId, otherId))
     },
 
-    /** Newest block first. */
     list: store.list,
     each: store.each,
     /** False for deleted users. */

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
   Change,
+  described,
   Id,
   Maybe,
   NamedPerson,
@@ -9,6 +10,7 @@ import {
   named,
   OneOf,
   open,
+  PersonWithAvatar,
   Rarely,
   Refined,
   Sample,
@@ -17,27 +19,24 @@ import {
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
-import { isoTime } from '../../lib/clock.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { problem } from '../../lib/errors.ts'
 import { reportReasons, reportStatuses } from '../../lib/vocabulary.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import type { BlockItem } from './block-store.ts'
 import type { ReportDetail as Detail, ReportItem, ReportRow } from './report-store.ts'
 
-const ReasonField = OneOf(reportReasons)
-export const ReportStatusField = OneOf(reportStatuses)
+const ReasonField = OneOf(reportReasons, { title: 'ReportReason' })
+export const ReportStatusField = OneOf(reportStatuses, { title: 'ReportStatus' })
 const bodyText = 'They send the same advertisement every day.'
-const reportText = (example: string) =>
-  Text({ min: 1, max: 2_000, trimmed: true, notBlank: true }, { examples: [example] })
+const reportText = (description: string, example: string) =>
+  Text({ min: 1, max: 2_000, trimmed: true, notBlank: true }, { description, examples: [example] })
 const Reported = NamedPerson(samples.guest)
 
 export const Block = Type.Object(
   {
-    user: Type.Object({
-      ...Reported.properties,
-      avatar_url: Sample(samples.guest.avatarUrl, { format: 'uri' }),
-    }),
-    blocked_at: Timestamp,
+    user: PersonWithAvatar(samples.guest),
+    blocked_at: described(Timestamp, 'When you blocked them.'),
   },
   { title: 'Block' },
 )
@@ -47,8 +46,8 @@ export const NewReport = Refined(
     {
       user_id: Maybe(Id({ description: 'The reported person.' })),
       message_id: Maybe(Id({ description: 'A message of one of your conversations.' })),
-      reason: ReasonField,
-      body: Maybe(reportText(bodyText)),
+      reason: OneOf(reportReasons, { title: 'ReportReason', description: 'The kind of offence.' }),
+      body: Maybe(reportText('A description for the admins.', bodyText)),
     },
     {
       title: 'NewReport',
@@ -65,8 +64,14 @@ export const NewReport = Refined(
 
 export const ReportUpdate = Change(
   Body('ReportUpdate', {
-    status: Maybe(OneOf(reportStatuses, { examples: ['resolved'] })),
-    note: Maybe(reportText('Spoke to them.')),
+    status: Maybe(
+      OneOf(reportStatuses, {
+        title: 'ReportStatus',
+        description: 'Whether the report is handled.',
+        examples: ['resolved'],
+      }),
+    ),
+    note: Maybe(reportText('A note for other admins.', 'Spoke to them.')),
   }),
 )
 
@@ -80,12 +85,15 @@ export const Report = Type.Object(
     id: Sample(samples.recordId),
     reporter: NamedPerson(samples.host),
     reported: Reported,
-    message_id: Nullable(Sample(samples.messageId)),
+    message_id: described(
+      Nullable(Sample(samples.messageId)),
+      'The reported message; null for a report about a person.',
+    ),
     reason: ReasonField,
     body: Nullable(Sample(bodyText)),
     status: ReportStatusField,
     note: Rarely(Type.String()),
-    resolved_by_id: Rarely(Type.String()),
+    resolved_by_id: described(Rarely(Type.String()), 'The admin who handled it.'),
     resolved_at: Rarely(Timestamp),
     created_at: Timestamp,
   },
@@ -118,11 +126,7 @@ export const serverFrames: ServerFrames = {
 export function blockView({ user, blockedAt }: BlockItem, avatarUrl: AvatarUrl) {
   const { id, displayName } = user
   return {
-    user: {
-      id,
-      display_name: displayName,
-      avatar_url: avatarUrl({ ...user, avatarUrl: null }),
-    },
+    user: { id, display_name: displayName, avatar_url: avatarUrl({ ...user, avatarUrl: null }) },
     blocked_at: isoTime(blockedAt),
   }
 }
@@ -148,19 +152,25 @@ export function reportView({ report, reporter, reported }: ReportItem): Static<t
     status,
     note,
     resolved_by_id: resolvedById,
-    resolved_at: resolvedAt === null ? null : isoTime(resolvedAt),
+    resolved_at: timeOrNull(resolvedAt),
     created_at: isoTime(report.createdAt),
   }
 }
+
+type ShownFile = { file_url?: unknown }
 
 /** @param deskUrl returns the URL at which the desk can read a file */
 export function reportDetailView(
   detail: Detail,
   deskUrl: (fileUrl: string) => string,
 ): Static<typeof ReportDetail> {
-  const messages = detail.excerpt?.map((message) => {
-    const { file_url } = message
-    return typeof file_url === 'string' ? { ...message, file_url: deskUrl(file_url) } : message
-  })
+  const forDesk = <T extends ShownFile>(shown: T): T =>
+    typeof shown.file_url === 'string' ? { ...shown, file_url: deskUrl(shown.file_url) } : shown
+  const messages = detail.excerpt?.map((message) => ({
+    ...forDesk(message),
+    ...(Array.isArray(message['attachments']) && {
+      attachments: message['attachments'].map(forDesk),
+    }),
+  }))
   return { ...reportView(detail), messages: messages ?? null }
 }

@@ -37,5 +37,13 @@ export function createModeration(core: Core, { blocks, deskUrl, ...neighbours }:
       reports: reportStore.eachBy(userId).map(exportedReportView),
     }),
     erase: blocks.erase,
+    purge: {
+      reports(userId: string, limit: number) {
+        const ids = reportStore.deleteSomeBy(userId, limit)
+        ids.forEach(neighbours.files.release)
+        const last = ids.at(-1)
+        return last === undefined ? undefined : { last, count: ids.length }
+      },
+    },
   } satisfies Module & Record<string, unknown>
 }

@@ -1,8 +1,8 @@
-import { and, asc, eq, getTableColumns, gt, gte, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { reports, users } from '../../db/schema.ts'
-import { eachRow, listById } from '../../db/statements.ts'
+import { eachOf, listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
@@ -18,6 +18,8 @@ export type ReportItem = {
 }
 export type ReportDetail = ReportItem & Pick<ReportRow, 'excerpt'>
 
+export type ReportFilter = { status?: ReportStatus | undefined; reportedId?: string | undefined }
+
 export type ReportStore = ReturnType<typeof createReportStore>
 
 export function createReportStore(orm: Orm) {
@@ -30,21 +32,24 @@ export function createReportStore(orm: Orm) {
     reporter: { id: reporters.id, displayName: reporters.displayName },
     reported: { id: reported.id, displayName: reported.displayName },
   }
-  const inStatus = (status: ReportStatus | undefined) => status && eq(reports.status, status)
+  const matching = ({ status, reportedId }: ReportFilter) =>
+    and(
+      status && eq(reports.status, status),
+      reportedId === undefined ? undefined : eq(reports.reportedId, reportedId),
+    )
 
   return {
     insert: (row: typeof reports.$inferInsert): ReportRow =>
       orm.insert(reports).values(row).returning().get(),
-    /** The reporter's open report about a user or a message. */
     findOpen: (reporterId: string, targetId: string): ReportRow | undefined =>
       orm
         .select()
         .from(reports)
+        // As in the partial index, so that SQLite uses it.
         .where(
           and(
             eq(reports.reporterId, reporterId),
             eq(reports.targetId, targetId),
-            // As in the partial index, so that SQLite uses it.
             sql`status = 'open'`,
           ),
         )
@@ -57,12 +62,10 @@ export function createReportStore(orm: Orm) {
         .innerJoin(reported, eq(reported.id, reports.reportedId))
         .where(eq(reports.id, id))
         .get(),
-    /** Newest first. */
-    list: (status: ReportStatus | undefined, range: ListRange): Listing<ReportItem> =>
+    list: (filter: ReportFilter, range: ListRange): Listing<ReportItem> =>
       listById(orm, range, {
-        name: 'reports',
         id: reports.id,
-        which: inStatus(status),
+        which: matching(filter),
         select: (which) =>
           orm
             .select(item)
@@ -80,16 +83,17 @@ export function createReportStore(orm: Orm) {
         .orderBy(asc(reports.id))
         .all()
         .map(({ at }) => at),
-    eachBy: (reporterId: string) =>
-      eachRow<ReportRow>((last, limit) =>
-        orm
-          .select()
-          .from(reports)
-          .where(and(eq(reports.reporterId, reporterId), gt(reports.id, last?.id ?? '')))
-          .orderBy(asc(reports.id))
-          .limit(limit)
-          .all(),
-      ),
+    eachBy: (reporterId: string) => eachOf(orm, reports, 'id', eq(reports.reporterId, reporterId)),
+    /** @returns the ids of deleted reports by a reporter */
+    deleteSomeBy(reporterId: string, limit: number): string[] {
+      const some = orm
+        .select({ id: reports.id })
+        .from(reports)
+        .where(eq(reports.reporterId, reporterId))
+        .limit(limit)
+      const deleted = orm.delete(reports).where(inArray(reports.id, some)).returning().all()
+      return deleted.map(({ id }) => id)
+    },
     update(id: string, changes: Partial<ReportRow>) {
       orm.update(reports).set(changes).where(eq(reports.id, id)).run()
     },

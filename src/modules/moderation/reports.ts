@@ -10,7 +10,8 @@ import type { ReportDetail, ReportItem, ReportRow, ReportStore } from './report-
 
 /** A message and its neighbours at the time of the report, oldest first. */
 export type Excerpt = {
-  senderId: string
+  /** Null for a notice. */
+  senderId: string | null
   messages: readonly { file_url: string | null; [field: string]: unknown }[]
 }
 
@@ -35,7 +36,6 @@ type Draft = {
 
 type Parts = {
   store: ReportStore
-  /** False for deleted users. */
   isPresent: (userId: string) => boolean
 } & ReportNeighbours
 
@@ -49,7 +49,7 @@ export function createReports(core: Core, parts: Parts) {
   const { write, afterCommit, audit, events, hub, newId, clock } = core
 
   /** The reported user, and the user or message that the report is about.
-   *  @throws not_found · validation_error (oneself) */
+   *  @throws not_found · validation_error (oneself, a notice) */
   function targetOf(reporterId: string, draft: Draft) {
     const target = draft.messageId === undefined ? personOf(draft) : messageOf(reporterId, draft)
     if (!target) throw new AppError('not_found')
@@ -70,10 +70,10 @@ export function createReports(core: Core, parts: Parts) {
     const excerpt = id === undefined ? undefined : findExcerpt(reporterId, id)
     if (id === undefined || !excerpt) return undefined
     const { senderId: reportedId, messages } = excerpt
+    if (reportedId === null) throw invalidField('message_id', 'from_platform')
     return { targetId: id, reportedId, messageId: id, excerpt: [...messages] }
   }
 
-  /** @throws quota_exceeded */
   function mustBeWithinQuota(reporterId: string) {
     const times = store.listTimesSince(reporterId, firstIdAt(clock.now() - day))
     const oldest = times.at(-perDay)
@@ -89,17 +89,13 @@ export function createReports(core: Core, parts: Parts) {
     takeText(reporterId, body)
     const common = { id: newId(), reporterId, reason, body, createdAt: clock.now() }
     const row = store.insert({ ...common, ...target, status: 'open' })
-    files.hold(
-      row.id,
-      (row.excerpt ?? []).flatMap(({ file_url }) => urlsIn(file_url)),
-    )
+    files.hold(row.id, (row.excerpt ?? []).flatMap(urlsIn))
     events.publish({ type: 'report.created', ids: { report_id: row.id } })
     const frame: ReportCreatedFrame = { type: 'report_created', report: reportView(get(row.id)) }
     afterCommit(() => hub.sendToAdmins(frame))
     return row
   }
 
-  /** @throws not_found */
   const get = (idText: string): ReportDetail => getById(idText, store.find)
 
   /** Resolving a report deletes its excerpt. */
@@ -119,7 +115,6 @@ export function createReports(core: Core, parts: Parts) {
     open: (reporterId: string, draft: Draft): Promise<ReportRow> =>
       write(() => open(reporterId, draft)),
 
-    /** Newest first. */
     list: store.list,
 
     /** A report with its excerpt. Records the viewer in the audit log.
@@ -158,6 +153,9 @@ export function createReports(core: Core, parts: Parts) {
   }
 }
 
-const urlsIn = (value: unknown) => (typeof value === 'string' ? [value] : [])
+function urlsIn({ file_url, attachments }: Record<string, unknown>): string[] {
+  if (Array.isArray(attachments)) return attachments.flatMap(urlsIn)
+  return typeof file_url === 'string' ? [file_url] : []
+}
 
 const targetIn = ({ report }: ReportItem) => ({ type: 'report', id: report.id }) as const

@@ -1,9 +1,11 @@
 import { Elysia } from 'elysia'
+import { described, Sample } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
+import { parseId } from '../../lib/ids.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
 import type { Blocks } from './blocks.ts'
 import {
@@ -21,7 +23,6 @@ import {
 } from './model.ts'
 import type { Reports } from './reports.ts'
 
-const pageSize = 20
 const user = operations('Moderation', { access: 'user' })
 const admin = operations('Moderation', { access: 'admin' })
 
@@ -37,17 +38,13 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
     .use(routeBase)
     .get(
       '/v1/users/blocks',
-      ({ query, context }) => {
-        const { userId } = context.user
-        const range = listRange(query, pageSize)
-        return listAnswer(range, blocks.list(userId, range), (item) => blockView(item, avatarUrl))
-      },
-      user(
-        'listBlocks',
-        'Lists the people you have blocked, newest block first.',
-        { 200: ListOf(Block) },
-        { query: listQuery(pageSize) },
-      ),
+      ({ query, context }) =>
+        pageOf(
+          query,
+          (range) => blocks.list(context.user.userId, range),
+          (item) => blockView(item, avatarUrl),
+        ),
+      user.list('listBlocks', 'Lists the people you have blocked, newest block first.', Block),
     )
     .put(
       '/v1/users/blocks/:user_id',
@@ -75,29 +72,28 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
         })
         return ownReportView(report)
       },
-      {
-        body: NewReport,
-        ...user(
-          'createReport',
-          'Reports a person or a message to the desk. While a report is open, a repeated call for the same target returns it.',
-          { 201: OwnReport },
-          { errors: ['not_found', 'quota_exceeded', 'text_quota_exceeded'] },
-        ),
-      },
+      user(
+        'createReport',
+        'Reports a person or a message to the desk. While a report is open, a repeated call for the same target returns it.',
+        { 201: OwnReport },
+        { body: NewReport, errors: ['not_found', 'quota_exceeded', 'text_quota_exceeded'] },
+      ),
     )
     .get(
       '/v1/admin/reports',
       ({ query }) => {
         const status = query['status'] as ReportStatus | undefined // the pipeline has checked it
-        const range = listRange(query, pageSize)
-        return listAnswer(range, reports.list(status, range), reportView)
+        const filter = { status, reportedId: idIn(query['reported_id']) }
+        return pageOf(query, (range) => reports.list(filter, range), reportView)
       },
-      admin(
-        'adminListReports',
-        'Lists reports, newest first.',
-        { 200: ListOf(Report) },
-        { query: { ...listQuery(pageSize), status: ReportStatusField } },
-      ),
+      admin.list('adminListReports', 'Lists reports, newest first.', Report, {
+        query: {
+          status: described(ReportStatusField, 'Only reports in this state.'),
+          reported_id: Sample(samples.host.id, {
+            description: 'Only reports about this user or their messages.',
+          }),
+        },
+      }),
     )
     .get(
       '/v1/admin/reports/:id',
@@ -106,9 +102,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       admin(
         'adminGetReport',
         'Shows a report with the messages around the reported one. Each call is recorded in the audit log.',
-        {
-          200: ReportDetail,
-        },
+        { 200: ReportDetail },
       ),
     )
     .patch(
@@ -117,24 +111,22 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
         const changes = { status: body.status ?? undefined, note: body.note?.trim() }
         return reportDetailView(await reports.update(params.id, changes, context.byUser), deskUrl)
       },
-      {
-        body: ReportUpdate,
-        ...admin(
-          'adminUpdateReport',
-          'Resolves a report or adds a note to it. Resolving deletes its copies of messages.',
-          { 200: ReportDetail },
-          {
-            errors: ['report_open'],
-            example: {
-              status: 'resolved',
-              note: 'Spoke to them.',
-              resolved_by_id: samples.admin.id,
-              resolved_at: samples.time,
-              messages: null,
-            },
+      admin(
+        'adminUpdateReport',
+        'Resolves a report or adds a note to it. Resolving deletes its copies of messages.',
+        { 200: ReportDetail },
+        {
+          body: ReportUpdate,
+          errors: ['report_open'],
+          example: {
+            status: 'resolved',
+            note: 'Spoke to them.',
+            resolved_by_id: samples.admin.id,
+            resolved_at: samples.time,
+            messages: null,
           },
-        ),
-      },
+        },
+      ),
     )
     .delete(
       '/v1/admin/messages/:id',
@@ -144,3 +136,5 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       }),
     )
 }
+
+const idIn = (text: string | undefined) => text && (parseId(text) ?? text)

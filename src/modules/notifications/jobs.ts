@@ -1,20 +1,39 @@
 import type { Core } from '../../core.ts'
+import type { Delivered } from '../../jobs/delivery-store.ts'
 import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
-import { texts } from '../../lib/i18n.ts'
+import { type Locale, texts } from '../../lib/i18n.ts'
+import { linkTo } from '../../lib/links.ts'
 import { createLru } from '../../lib/lru.ts'
+import { quietFor } from '../../lib/quiet-hours.ts'
 import { isVisible } from '../../lib/text.ts'
-import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
+import { type KnownType, knownType, type NotificationType } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
-import { renderDigest } from '../../outside/mail/templates.ts'
-import { type Pusher, type PushMessage, PushRefused, targetOf } from '../../outside/push/pusher.ts'
+import { renderMail } from '../../outside/mail/templates.ts'
+import {
+  accountEntry,
+  type Pusher,
+  type PushMessage,
+  PushRefused,
+  targetOf,
+} from '../../outside/push/pusher.ts'
+import type { ContentLevel } from '../../settings.ts'
 import type { MessagePushes, Unread } from './message-pushes.ts'
+import { type NotificationText, textOf } from './notifier.ts'
 import type { Preferences } from './preferences.ts'
-import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
+import type { HeldPush, PushTokenRow, PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
 /** A chat message that its recipient has not read. */
-type UnreadMessage = { seq: number; senderName: string; text: string; createdAt: number }
+type UnreadMessage = {
+  seq: number
+  id: string
+  /** Null for a notice of the platform, as is the name. */
+  senderId: string | null
+  senderName: string | null
+  text: string
+  createdAt: number
+}
 
 export type UnreadMessages = {
   /** The newest unread message up to `seq`; undefined when there is none, or when a later one is unread. */
@@ -35,7 +54,7 @@ type Parts = {
 }
 
 const day = 24 * 3_600
-const ttlSeconds: Record<NotificationType, number> = {
+const ttlSeconds: Record<KnownType, number> = {
   call_incoming: 45,
   call_missed: day,
   payment_captured: 3 * day,
@@ -47,56 +66,107 @@ const ttlSeconds: Record<NotificationType, number> = {
 }
 const messageTtlSeconds = 7 * day
 const rememberedPushes = 100_000
+/** They do not wait for the end of quiet hours. */
+const callTypes: readonly string[] = ['call_incoming', 'call_missed']
 const important: readonly NotificationType[] = ['call_incoming', 'support_reply', 'payout_failed']
 
+type Run = Parameters<JobHandler<'message_push'>>[1]
 type PushJobs = Pick<
   JobHandlers,
-  'urgent_push' | 'notification_push' | 'message_push' | 'unread_push'
+  'urgent_push' | 'notification_push' | 'message_push' | 'unread_push' | 'held_push'
 >
 
 /** Push jobs, one per device. A job contains only ids, so a notification that has been read by then is not pushed. The
  *  collapse key lets a push that is repeated after a crash replace the first one on the screen. */
 export function createPushJobs(core: Core, parts: Parts): PushJobs {
-  const { write, clock, log } = core
+  const { write, clock, log, settings, outbox } = core
   const { store, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
   const inOrder = createKeyedSemaphore(1)
   const pushedSeqs = createLru<number>(rememberedPushes)
 
-  async function deliver(token: PushTokenRow, message: PushMessage, signal: AbortSignal) {
+  async function push(token: PushTokenRow, message: PushMessage, { deliver, signal }: Run) {
     if (message.ttlSeconds <= 0) return undefined
     const target = targetOf(token.token, token.platform)
-    const outcome = await pusher(target, message, signal).catch(dropRefused)
-    if (outcome === 'gone') await write(() => pushTokenStore.delete(token.id))
+    const delivery = { userId: token.userId, channel: 'push', kind: message.type } as const
+    await deliver(delivery, async () => {
+      const outcome = await pusher(target, message, signal).catch(refusalOf)
+      if (outcome === 'gone') await write(() => pushTokenStore.delete(token.id))
+      return typeof outcome === 'string' ? results[outcome] : outcome
+    })
     return undefined
   }
 
   // Choice: a refused push is not retried, because the service would refuse it again.
-  function dropRefused(error: unknown) {
+  function refusalOf(error: unknown): Delivered {
     if (!(error instanceof PushRefused)) throw error
-    log.debug('a push was refused', { reason: error.message })
-    return undefined
+    const { message: answer } = error
+    log.debug('a push was refused', { reason: answer })
+    return { state: answer.startsWith(accountEntry) ? 'failed' : 'bounced', answer }
   }
 
   const pushNotification: JobHandler<'urgent_push' | 'notification_push'> = async (
     { user_id: userId, push_token_id, notification_id },
-    { signal },
+    run,
   ) => {
     const token = pushTokenStore.findLive(userId, push_token_id)
     const row = store.find(userId, notification_id)
     if (!token || !row || row.readAt !== null) return undefined
-    const { id, type, title, body, data } = row
+    const { id, type } = row
+    if (!callTypes.includes(type) && isHeld(token, { notification_id }, run)) return undefined
+    const { title, body, data } = shownAt(settings.get('push_content'), row, platformOf(userId))
     const message = {
       type,
       title,
       body: shortened(body),
-      data: { ...pushableData(data), notification_id: id },
-      ttlSeconds: secondsLeft(ttlSeconds[type], row.createdAt),
+      // A link of the platform wins.
+      data: {
+        ...linked(linkOf(settings.get('links'), row)),
+        ...pushableData(data),
+        notification_id: id,
+      },
+      ttlSeconds: secondsLeft(ttlSeconds[knownType(type)], row.createdAt),
       urgency: important.includes(type) ? 'high' : 'normal',
       collapseKey: id,
       badge: badgeOf(userId),
     } as const
-    return deliver(token, message, signal)
+    return push(token, message, run)
   }
+
+  const quietForOf = (userId: string) => quietFor(store.findPerson(userId)?.quietHours, clock.now())
+
+  /** During quiet hours a push is stored with its device, for the job that runs when they end. */
+  function isHeld(token: PushTokenRow, push: HeldPush, { withOutcome }: Run): boolean {
+    const delayMilliseconds = quietForOf(token.userId)
+    if (delayMilliseconds === 0) return false
+    withOutcome(() => hold(token, push, delayMilliseconds))
+    return true
+  }
+
+  function hold({ id, userId }: PushTokenRow, push: HeldPush, delayMilliseconds: number) {
+    const token = pushTokenStore.findLive(userId, id)
+    if (!token) return
+    const { heldPush: before, service: receiver } = token
+    const isOnly = !before || isSamePlace(before, push)
+    pushTokenStore.update(id, { heldPush: isOnly ? push : {} })
+    if (before) return
+    outbox.add('held_push', { user_id: userId, push_token_id: id }, { delayMilliseconds, receiver })
+  }
+
+  /** Queues the only held push again. */
+  function release({ id, userId, heldPush, service: receiver }: PushTokenRow) {
+    pushTokenStore.update(id, { heldPush: null })
+    const { notification_id, conversation_id, seq } = heldPush ?? {}
+    const device = { user_id: userId, push_token_id: id }
+    if (notification_id)
+      outbox.add('notification_push', { ...device, notification_id }, { receiver })
+    if (conversation_id && seq)
+      outbox.add('message_push', { ...device, conversation_id, seq }, { receiver })
+  }
+
+  const platformOf = (userId: string) => ({
+    locale: store.findPerson(userId)?.locale ?? ('en' as const),
+    platform: settings.get('platform_name'),
+  })
 
   const badgeOf = (userId: string) => store.count(userId).unread + unreadMessages.count(userId)
 
@@ -108,7 +178,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     notification_push: pushNotification,
 
     // One at a time, so that an earlier message does not replace a later one on the screen.
-    async message_push({ user_id: userId, push_token_id, conversation_id, seq }, { signal }) {
+    async message_push({ user_id: userId, push_token_id, conversation_id, seq }, run) {
       const findUnread = () => unreadMessages.find(userId, conversation_id, seq)
       if (!findUnread()) return undefined
       const key = `${push_token_id} ${conversation_id}`
@@ -117,20 +187,23 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
         const unread = findUnread()
         const person = store.findPerson(userId)
         if (!token || !unread || !person) return undefined
+        if (isHeld(token, { conversation_id, seq }, run)) return undefined
         // A later message was removed, and this one was pushed before.
         if (unread.seq <= (pushedSeqs.get(key) ?? 0)) return undefined
-        const text = isVisible(unread.text) ? unread.text : texts[person.locale].push.file
         const message = {
           type: 'chat_message',
-          title: unread.senderName,
-          body: shortened(text),
-          data: { conversation_id },
+          ...messageShown(unread, person.locale, settings),
+          data: {
+            conversation_id,
+            ...idsOf(unread, settings),
+            ...linked(linkTo(settings.get('links'), 'conversation', conversation_id)),
+          },
           ttlSeconds: secondsLeft(messageTtlSeconds, unread.createdAt),
           urgency: 'high',
           collapseKey: conversation_id,
           badge: badgeOf(userId),
         } as const
-        await deliver(token, message, signal)
+        await push(token, message, run)
         pushedSeqs.set(key, unread.seq)
         return undefined
       })
@@ -142,8 +215,42 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
         const wait = await write(() => messagePushes.pushUnread(userId, conversation_id))
         return wait === undefined ? undefined : { againAfterMilliseconds: wait }
       }),
+
+    async held_push({ user_id: userId, push_token_id }, run) {
+      const token = pushTokenStore.findLive(userId, push_token_id)
+      const wait = quietForOf(userId)
+      if (!token) return undefined
+      if (wait > 0) return { againAfterMilliseconds: wait }
+      run.withOutcome(() => release(token))
+      // Several were held. A retry finds none, because the first attempt released them.
+      const { heldPush } = token
+      const badge = badgeOf(userId)
+      if (heldPush?.notification_id || heldPush?.conversation_id || badge === 0) return undefined
+      const { locale, platform } = platformOf(userId)
+      const { home } = settings.get('links')
+      const message = {
+        type: 'summary',
+        title: platform,
+        body: texts[locale].push.summary.replace('{count}', String(badge)),
+        data: linked(home ?? settings.get('app_url') ?? undefined),
+        ttlSeconds: day,
+        urgency: 'normal',
+        collapseKey: 'summary',
+        badge,
+      } as const
+      return push(token, message, run)
+    },
   }
 }
+
+const results: Record<'delivered' | 'gone' | 'unconfigured', Delivered> = {
+  delivered: { state: 'sent', answer: null },
+  gone: { state: 'bounced', answer: 'the device is no longer registered' },
+  unconfigured: { state: 'skipped', answer: `${accountEntry} is not set` },
+}
+
+const isSamePlace = (one: HeldPush, other: HeldPush) =>
+  one.notification_id === other.notification_id && one.conversation_id === other.conversation_id
 
 // Keys reserved by push services.
 const reservedPattern = /^(from|type|message_type|notification_id)$|^(google|gcm)/i
@@ -151,6 +258,65 @@ const reservedPattern = /^(from|type|message_type|notification_id)$|^(google|gcm
 function pushableData(data: Record<string, string>) {
   return Object.fromEntries(Object.entries(data).filter(([key]) => !reservedPattern.test(key)))
 }
+
+const linked = (link: string | undefined) => (link === undefined ? {} : { link })
+
+type Links = Parameters<typeof linkTo>[0]
+
+/** The page of a notification in the app: its ticket, or its own. */
+function linkOf(links: Links, { id, type, data }: Pick<NotificationRow, 'id' | 'type' | 'data'>) {
+  const { ticket_id: ticketId } = data
+  if (type === 'support_reply' && ticketId !== undefined) {
+    const link = linkTo(links, 'ticket', ticketId)
+    if (link !== undefined) return link
+  }
+  return linkTo(links, 'notification', id)
+}
+
+/** Undefined for notifications with several pages: they lead to the first page of the app. */
+function commonLinkOf(links: Links, rows: readonly NotificationRow[]) {
+  const pages = new Set(rows.map((row) => linkOf(links, row)))
+  return pages.size === 1 ? [...pages][0] : undefined
+}
+
+type Settings = Core['settings']
+
+function messageShown(message: UnreadMessage, locale: Locale, settings: Settings) {
+  const level = settings.get('push_content')
+  const { push } = texts[locale]
+  const sender = level === 'none' ? null : message.senderName
+  const text = isVisible(message.text) ? message.text : push.file
+  return {
+    title: sender ?? settings.get('platform_name'),
+    body: level === 'full' ? shortened(text) : push.message,
+  }
+}
+
+function idsOf({ id, senderId }: UnreadMessage, settings: Settings) {
+  const isShown = senderId !== null && settings.get('push_content') !== 'none'
+  return { message_id: id, ...(isShown && { sender_id: senderId }) }
+}
+
+type Shown = Pick<NotificationRow, 'title' | 'body' | 'data'>
+
+/** A notification as others on the way may read it. `sender` is the text of its type with names alone, without amounts,
+ *  subjects and texts of the platform; `none` tells only its type. Ids stay, so that the app can load the rest. */
+export function shownAt(
+  level: ContentLevel,
+  { type, title, body, data }: Shown & { type: string },
+  { locale, platform }: { locale: Locale; platform: string },
+): Shown {
+  if (level === 'full') return { title, body, data }
+  const known: Record<string, NotificationText> = texts[locale].notifications
+  const usual = known[type] ?? texts[locale].notifications.broadcast
+  const ids = keysOf(data, /_id$/)
+  if (level === 'none') return { title: platform, body: textOf(usual, {}).title, data: ids }
+  const names = keysOf(data, /_name$/)
+  return { ...textOf(usual, names), data: { ...ids, ...names } }
+}
+
+const keysOf = (data: Record<string, string>, pattern: RegExp) =>
+  Object.fromEntries(Object.entries(data).filter(([key]) => pattern.test(key)))
 
 /** In characters: fits a lock screen and the limits of every push service. */
 const longestBody = 240
@@ -167,7 +333,7 @@ const maxPerMail = 50
 
 /** Sends one mail with all of a user's unread notifications. */
 export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
-  const { write, clock, config } = core
+  const { write, clock, config, settings } = core
   const { store, preferences, mailer } = parts
   // One job per user at a time: the first mails all notifications, and the others find none.
   const oneAtATime = createKeyedSemaphore(1)
@@ -176,19 +342,46 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
     for (const { id } of rows) store.updateMailed(userId, id, clock.now())
   }
 
-  return ({ user_id: userId, notification_id }, { id }) =>
-    oneAtATime(userId, async () => {
-      const person = store.findPerson(userId)
-      const reason = store.find(userId, notification_id)
-      const isDue = reason?.readAt === null && reason.mailedAt === null
-      if (!person || person.disabledAt !== null || !isDue) return undefined
-      const types = notificationTypes.filter((type) => preferences.channelsOf(userId, type).email)
-      const unread = store.listUnmailed(userId, types, maxPerMail)
-      if (unread.length === 0) return undefined
-      const { email: to, locale } = person
-      const messageId = `<${id.toLowerCase()}@${config.issuer}>`
-      await mailer.send({ ...renderDigest(locale, unread), to, locale, messageId })
-      await write(() => markMailed(userId, unread))
-      return undefined
-    })
+  function findUnmailed(userId: string, id: string) {
+    const row = store.find(userId, id)
+    return row?.readAt === null && row.mailedAt === null ? row : undefined
+  }
+
+  function listDue(userId: string, isDue: (type: string) => boolean) {
+    const mailed = preferences.list(userId).filter(([type, { email }]) => email && isDue(type))
+    const types = mailed.map(([type]) => type)
+    return store.listUnmailed(userId, types, maxPerMail)
+  }
+
+  const mailUnread: JobHandler<'notification_mail'> = async (
+    { user_id: userId, notification_id },
+    { id, deliver },
+  ) => {
+    const person = store.findPerson(userId)
+    const reason = findUnmailed(userId, notification_id)
+    if (person?.disabledAt !== null || !reason) return undefined
+    const wait = quietFor(person.quietHours, clock.now())
+    const isDue = (type: string) => wait === 0 || callTypes.includes(type)
+    if (!isDue(reason.type)) return { againAfterMilliseconds: wait }
+    const unread = listDue(userId, isDue)
+    if (unread.length === 0) return undefined
+    const { email: to, locale, displayName: name } = person
+    const messageId = `<${id.toLowerCase()}@${config.issuer}>`
+    const platform = settings.get('platform_name')
+    const level = settings.get('mail_content')
+    const shown = unread.map((row) => shownAt(level, row, { locale, platform }))
+    const link = commonLinkOf(settings.get('links'), unread)
+    const mail = {
+      ...renderMail(settings, 'notifications', { locale, name, link, items: shown }),
+      about: { userId, types: [...new Set(unread.map(({ type }) => type))] },
+      to,
+      locale,
+      messageId,
+    }
+    await deliver({ userId, channel: 'email' }, () => mailer.send(mail))
+    await write(() => markMailed(userId, unread))
+    return undefined
+  }
+
+  return (payload, run) => oneAtATime(payload.user_id, () => mailUnread(payload, run))
 }

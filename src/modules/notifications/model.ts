@@ -1,8 +1,10 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import {
   Body,
   Change,
   ClientId,
+  described,
+  fieldProblems,
   Id,
   Maybe,
   NamedPerson,
@@ -16,13 +18,19 @@ import {
   Timestamp,
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
+import type { DeliveryRow } from '../../jobs/delivery-store.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblem, type FieldProblems, problem } from '../../lib/errors.ts'
 import { parseExternalId, parseId } from '../../lib/ids.ts'
 import { isMalformed } from '../../lib/text.ts'
 import {
   audienceKinds,
-  type NotificationType,
+  type CustomType,
+  customTypePattern,
+  deliveryChannels,
+  deliveryStates,
+  isCustomType,
+  type KnownType,
   notificationTypes,
   type PreferenceType,
   preferenceTypes,
@@ -68,22 +76,36 @@ const KnownData = Type.Partial(
 const texts = {
   title: Text(
     { min: 1, max: 200, trimmed: true, notBlank: true },
-    { examples: ['New opening hours'] },
+    {
+      description: 'Without it the title of the type, in the language of the person.',
+      examples: ['New opening hours'],
+    },
   ),
   body: Text(
     { min: 1, max: 2_000, trimmed: true, notBlank: true },
-    { examples: ['From May on we answer from 8 to 20 o’clock.'] },
+    {
+      description: 'Without it the text of the type.',
+      examples: ['From May on we answer from 8 to 20 o’clock.'],
+    },
   ),
 }
+
+const custom = Type.Unsafe<CustomType>(Type.String({ pattern: customTypePattern }))
+const KnownTypeField = OneOf(notificationTypes, { title: 'KnownNotificationType' })
+const TypeField = Type.Union([KnownTypeField, custom], {
+  title: 'NotificationType',
+  description: 'A known type, or one of the platform.',
+  examples: ['call_incoming'],
+})
 
 export const Notification = Type.Object(
   {
     id: Sample(samples.notificationId),
-    type: OneOf(notificationTypes),
+    type: TypeField,
     title: Sample('Incoming call'),
     body: Sample('A guest is waiting for you.'),
     data: KnownData,
-    read: Type.Boolean(),
+    read: described(Type.Boolean(), 'Whether it was read, on any device.'),
     created_at: Timestamp,
   },
   { title: 'Notification' },
@@ -94,8 +116,17 @@ export const NewNotification = Refined(
   Type.Object(
     {
       user_id: Maybe(PersonId()),
-      user_ids: Maybe(Type.Array(PersonId(), { minItems: 1, maxItems: 100 })),
-      type: OneOf(notificationTypes),
+      user_ids: Maybe(
+        Type.Array(Sample(samples.guest.id), {
+          description: 'Several people, instead of `user_id`: ids, or `ext:` and external ids.',
+          minItems: 1,
+          maxItems: 100,
+        }),
+      ),
+      type: described(
+        TypeField,
+        'The kind of event: a known one, or `custom.` and a name of yours, which needs a title and a body.',
+      ),
       title: Maybe(texts.title),
       body: Maybe(texts.body),
       data: Maybe(Data),
@@ -123,8 +154,13 @@ export const NewNotification = Refined(
       ...open,
     },
   ),
-  ({ user_id, user_ids, data }) => ({
+  ({ user_id, user_ids, type, title, body, data }) => ({
     ...((user_id ?? user_ids) ? {} : { user_id: problem('required') }),
+    ...(typeof type === 'string' &&
+      isCustomType(type) && {
+        ...((title ?? null) === null && { title: problem('required') }),
+        ...((body ?? null) === null && { body: problem('required') }),
+      }),
     ...dataProblems(data, person),
   }),
 )
@@ -132,8 +168,17 @@ export const NewNotification = Refined(
 export const NotifyResult = Type.Object(
   {
     data: Type.Array(Notification),
-    duplicates: Type.Integer({ examples: [0] }),
+    duplicates: described(
+      Type.Integer({ examples: [0] }),
+      'Notifications that existed under the same `dedupe_key`.',
+    ),
     muted: Type.Integer({ examples: [0] }),
+    unknown: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'The entries of `user_ids` that name nobody, as they were given.',
+        examples: [['ext:customer-4712']],
+      }),
+    ),
   },
   { title: 'NotifyResult' },
 )
@@ -148,17 +193,39 @@ export const NewPushToken = Body('NewPushToken', {
       examples: [deviceToken],
     },
   ),
-  platform: OneOf(pushPlatforms),
+  platform: OneOf(pushPlatforms, { title: 'PushPlatform', description: 'The kind of device.' }),
 })
 
 export const PushToken = Type.Object(
   {
     id: Sample(samples.recordId),
     token: Sample(deviceToken),
-    platform: OneOf(pushPlatforms),
+    platform: OneOf(pushPlatforms, { title: 'PushPlatform' }),
     created_at: Timestamp,
   },
   { title: 'PushToken' },
+)
+
+export const Delivery = Type.Object(
+  {
+    id: Sample(samples.recordId),
+    channel: OneOf(deliveryChannels),
+    kind: Sample('verification_mail', {
+      description: 'The type of the notification, or the kind of the mail.',
+    }),
+    state: OneOf(deliveryStates, {
+      description:
+        '`waiting`: failed and will be tried again. `failed`: given up. `bounced`: the address or device is refused for good. `skipped`: no longer needed, or the channel is not set up.',
+    }),
+    attempts: Type.Integer({ examples: [1] }),
+    answer: Nullable(
+      Sample('250 2.0.0 Ok: queued as 4bXk2', {
+        description: 'The answer of the mail server or push service, with e-mail addresses masked.',
+      }),
+    ),
+    at: Timestamp,
+  },
+  { title: 'UserDelivery' },
 )
 
 export const WebPushKey = Type.Object(
@@ -171,48 +238,97 @@ export const WebPushKey = Type.Object(
 )
 
 const channel = Type.Boolean({ examples: [true] })
-const channels = { in_app: channel, push: channel, email: channel }
+const channels = {
+  in_app: described(channel, 'Whether they are listed and shown in the app.'),
+  push: described(channel, 'Whether they are pushed to devices.'),
+  email: described(channel, 'Whether they are mailed.'),
+}
+const unreadMail = described(channel, 'Whether they are mailed when they stay unread.')
 const channelChanges = Type.Object(
-  {
-    in_app: Maybe(channels.in_app),
-    push: Maybe(channels.push),
-    email: Maybe(channels.email),
-  },
-  open,
+  { in_app: Maybe(channels.in_app), push: Maybe(channels.push), email: Maybe(channels.email) },
+  { title: 'NotificationChannelsUpdate', ...open },
 )
 type ChannelChanges = Partial<Static<typeof channelChanges>> | null | undefined
-const perType = <T>(make: () => T) =>
-  Object.fromEntries(notificationTypes.map((type) => [type, make()])) as Record<NotificationType, T>
+const perType = <T>(make: (type: KnownType) => T) =>
+  Object.fromEntries(notificationTypes.map((type) => [type, make(type)])) as Record<KnownType, T>
+/** The channels of types of the platform, beside those of the known types. */
+const perCustomType = (channels: TSchema) => ({
+  ...open,
+  patternProperties: { [customTypePattern]: channels },
+})
+const ChannelsField = Type.Object(channels, { title: 'NotificationChannels' })
 
-// Chat messages have no notifications, so only their push can be chosen.
+const messageChannelChanges = Type.Object(
+  {
+    push: channelChanges.properties.push,
+    email: Maybe(unreadMail),
+  },
+  { title: 'MessageChannelsUpdate', ...open },
+)
+// Chat messages have no notifications, so they cannot be hidden in the app.
 export const Preferences = Type.Object(
   {
-    ...perType(() => Type.Object(channels)),
-    chat_message: Type.Object({ push: channels.push }),
+    ...perType(() => ChannelsField),
+    chat_message: Type.Object(
+      { push: channels.push, email: unreadMail },
+      { title: 'MessageChannels' },
+    ),
   },
-  { title: 'NotificationPreferences' },
+  {
+    title: 'NotificationPreferences',
+    description:
+      'The channels of each type. A `custom.<name>` that you have not changed is left out, and has those of `broadcast` at first.',
+    ...perCustomType(ChannelsField),
+  },
 )
 export const PreferencesUpdate = Change(
   Body(
     'NotificationPreferencesUpdate',
     {
-      ...perType(() => Maybe(channelChanges)),
-      chat_message: Maybe(Type.Object({ push: Maybe(channels.push) }, open)),
+      ...perType((type) => described(Maybe(channelChanges), `The channels of \`${type}\`.`)),
+      chat_message: described(
+        Maybe(messageChannelChanges),
+        'Chat messages, which have no notifications.',
+      ),
     },
-    { examples: [{ follow_new: { push: false }, chat_message: { push: true } }] },
+    {
+      examples: [{ follow_new: { push: false }, 'custom.booking_moved': { email: true } }],
+      ...perCustomType(channelChanges),
+    },
   ),
+  [],
+  (given) => {
+    const wrong = Object.entries(given).flatMap(([type, value]) =>
+      isCustomType(type) && value !== null
+        ? Object.entries(fieldProblems(channelChanges, value)).map(
+            ([field, found]) => [field === 'body' ? type : `${type}.${field}`, found] as const,
+          )
+        : [],
+    )
+    return Object.fromEntries(wrong)
+  },
 )
 
 export const NewAnnouncement = Refined(
   Body(
     'NewAnnouncement',
     {
-      audience: OneOf(audienceKinds),
-      role: Maybe(OneOf(roles)),
-      user_ids: Maybe(
-        Type.Array(Id({ examples: [samples.guest.id] }), { minItems: 1, maxItems: 1_000 }),
+      audience: OneOf(audienceKinds, {
+        title: 'Audience',
+        description: 'Everybody, a role, or certain people.',
+      }),
+      role: Maybe(
+        OneOf(roles, { title: 'Role', description: 'The role, for the audience `role`.' }),
       ),
-      ...texts,
+      user_ids: Maybe(
+        Type.Array(Id({ examples: [samples.guest.id] }), {
+          description: 'The people, for the audience `users`.',
+          minItems: 1,
+          maxItems: 1_000,
+        }),
+      ),
+      title: described(texts.title, 'The title.'),
+      body: described(texts.body, 'The text.'),
       data: Maybe(Data),
       client_id: Maybe(ClientId),
     },
@@ -239,17 +355,20 @@ export const NewAnnouncement = Refined(
 export const Announcement = Type.Object(
   {
     broadcast_id: Sample(samples.broadcastId),
-    recipients_count: Type.Integer({ examples: [120] }),
-    status: OneOf(['processing', 'completed'], { examples: ['completed'] }),
+    recipients_count: described(Type.Integer({ examples: [120] }), 'People of the audience.'),
+    status: OneOf(['processing', 'completed'], {
+      title: 'BroadcastStatus',
+      examples: ['completed'],
+    }),
   },
   { title: 'Announcement' },
 )
 export const AnnouncementProgress = Type.Object(
   {
     ...Announcement.properties,
-    delivered_count: Type.Integer({ examples: [120] }),
-    audience: OneOf(audienceKinds, { examples: ['role'] }),
-    role: Nullable(OneOf(roles), {
+    delivered_count: described(Type.Integer({ examples: [120] }), 'People reached so far.'),
+    audience: OneOf(audienceKinds, { title: 'Audience', examples: ['role'] }),
+    role: Nullable(OneOf(roles, { title: 'Role' }), {
       description: 'The role, if the audience is a role.',
       examples: ['host'],
     }),
@@ -257,7 +376,7 @@ export const AnnouncementProgress = Type.Object(
     body: texts.body,
     sender: NamedPerson(samples.admin),
     created_at: Timestamp,
-    completed_at: Nullable(Timestamp),
+    completed_at: described(Nullable(Timestamp), 'When the last person was reached.'),
   },
   { title: 'AnnouncementProgress' },
 )
@@ -318,19 +437,25 @@ export function pushTokenView(row: PushTokenRow): Static<typeof PushToken> {
   return { id, token, platform, created_at: isoTime(createdAt) }
 }
 
+export function deliveryView(row: DeliveryRow): Static<typeof Delivery> {
+  const { id, channel, kind, state, attempts, answer, at } = row
+  return { id, channel, kind, state, attempts, answer, at: isoTime(at) }
+}
+
 export function preferencesView(list: readonly (readonly [PreferenceType, Channels])[]) {
   return Object.fromEntries(
     list.map(([type, { inApp, push, email }]) => [
       type,
-      type === 'chat_message' ? { push } : { in_app: inApp, push, email },
+      type === 'chat_message' ? { push, email } : { in_app: inApp, push, email },
     ]),
   )
 }
 
 export function changesOf(body: Static<typeof PreferencesUpdate>): PreferenceChanges {
-  const { push } = body.chat_message ?? {}
-  const given = { ...body, chat_message: { push } } as Record<PreferenceType, ChannelChanges>
-  return preferenceTypes.flatMap((type): PreferenceChanges => {
+  const { push, email } = body.chat_message ?? {}
+  const given = { ...body, chat_message: { push, email } } as Record<PreferenceType, ChannelChanges>
+  const types = [...preferenceTypes, ...Object.keys(body).filter(isCustomType)]
+  return types.flatMap((type): PreferenceChanges => {
     const { in_app, push, email } = given[type] ?? {}
     const change = {
       inApp: in_app ?? undefined,

@@ -1,13 +1,18 @@
 import type { Core, Module } from '../../core.ts'
+import { deliveryRetention } from '../../jobs/delivery-store.ts'
+import type { PreferenceType } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
+import type { PreferenceLinks } from '../../outside/mail/preference-links.ts'
 import type { Pusher } from '../../outside/push/pusher.ts'
 import { createAnnouncementStore } from './announcement-store.ts'
 import { createAnnouncements } from './announcements.ts'
 import { serverFrames } from './frames.ts'
 import { createMailJob, createPushJobs, type UnreadMessages } from './jobs.ts'
-import { createMessagePushes } from './message-pushes.ts'
+import { createMailPreferences } from './mail-preferences.ts'
+import { createMessagePushes, type MessagePushes } from './message-pushes.ts'
 import {
   announcementProgressView,
+  deliveryView,
   notificationView,
   preferencesView,
   pushTokenView,
@@ -19,7 +24,9 @@ import { createPushTokens } from './push-tokens.ts'
 import { notificationRoutes } from './routes.ts'
 import { createNotificationService, type MayTalk } from './service.ts'
 import { createNotificationStore, notificationRetention } from './store.ts'
+import { createUnreadMail, type UnreadToMail } from './unread-mail.ts'
 
+type Arrived = Parameters<MessagePushes['arrived']>[0] & { isCopy: boolean }
 type NotificationPush = { user_id: string; push_token_id: string; notification_id: string }
 
 declare module '../../db/audit-trail.ts' {
@@ -37,15 +44,20 @@ declare module '../../jobs/outbox.ts' {
     notification_push: NotificationPush
     message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
     unread_push: { user_id: string; conversation_id: string }
+    /** One per user. */
+    unread_mail: { user_id: string }
+    /** Runs at the end of quiet hours, once per device. */
+    held_push: { user_id: string; push_token_id: string }
   }
 }
 
 type Neighbours = {
   mailer: Mailer
+  links: PreferenceLinks
   pusher: Pusher
   webPushKey: string
   isAllowedEndpoint: (endpoint: string) => boolean
-  unreadMessages: UnreadMessages
+  unreadMessages: UnreadMessages & UnreadToMail
   resolveUser: (reference: string) => string | undefined
   mayTalk: MayTalk
 }
@@ -64,11 +76,13 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
   })
   const parts = { ...neighbours, store, preferences, pushTokenStore, messagePushes }
   const notifier = createNotifier(core, parts)
+  const unreadMail = createUnreadMail(core, parts)
   const announcementStore = createAnnouncementStore(orm)
   const announcements = createAnnouncements(core, { store: announcementStore, notifier })
 
   return {
-    retention: notificationRetention,
+    unreadCount: (userId: string) => store.count(userId).unread,
+    retention: [...notificationRetention, deliveryRetention],
     routes: notificationRoutes({
       notifications: createNotificationService(core, {
         store,
@@ -79,11 +93,14 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       pushTokens: createPushTokens(core, { store: pushTokenStore, isAllowedEndpoint }),
       webPushKey,
       announcements,
+      deliveries: core.deliveries,
+      findPerson: store.findPerson,
     }),
     serverFrames,
     jobs: {
       ...createPushJobs(core, parts),
       notification_mail: createMailJob(core, parts),
+      unread_mail: unreadMail.job,
       announcement: announcements.job,
     },
     eventData: {
@@ -96,12 +113,19 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
         return row && { broadcast: announcementProgressView(row) }
       },
     },
+    mailPreferences: createMailPreferences(parts),
+    wantsMail: (userId: string, type: PreferenceType) => preferences.channelsOf(userId, type).email,
     notify: notifier.notify,
-    pushMessage: messagePushes.arrived,
+    pushMessage(message: Arrived): void {
+      messagePushes.arrived(message)
+      if (!message.isCopy) unreadMail.arrived(message.recipientId)
+    },
+    noteVisit: unreadMail.visited,
     exportOf: (userId: string) => ({
       notifications: store.each(userId).map(notificationView),
       push_tokens: pushTokenStore.listAll(userId).map(pushTokenView),
       notification_preferences: [preferencesView(preferences.list(userId))],
+      deliveries: core.deliveries.each(userId).map(deliveryView),
     }),
     /** Removes the name of a deleted user from other users' notifications. */
     erase(userId: string, limit: number, after?: string) {
@@ -112,6 +136,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     forget(userId: string): void {
       store.deleteOfUser(userId)
       pushTokenStore.deleteOfUser(userId)
+      core.deliveries.deleteOfUser(userId)
     },
   } satisfies Module & Record<string, unknown>
 }

@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import { type FieldProblems, problem, throwProblems } from '../../lib/errors.ts'
 import { type Texts, texts } from '../../lib/i18n.ts'
-import type { NotificationType } from '../../lib/vocabulary.ts'
+import { knownType, type NotificationType } from '../../lib/vocabulary.ts'
 import { notificationFrame } from './frames.ts'
 import { type NotificationData, personKeys } from './model.ts'
 import type { Channels, Preferences } from './preferences.ts'
@@ -56,7 +56,10 @@ export function createNotifier(core: Core, parts: Parts) {
   function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
     const { type, text, data, values, dedupeKey = null } = event
     const { notifications, events } = texts[locale]
-    const usual = textOf(text ? events[text] : notifications[type], { ...data, ...values })
+    const usual = textOf(text ? events[text] : notifications[knownType(type)], {
+      ...data,
+      ...values,
+    })
     const { title = usual.title, body = usual.body } = event
     const content = { userId, id: newId(), type, title, body, data, dedupeKey }
     const row = { ...content, inApp, readAt: null, mailedAt: null, createdAt: clock.now() }
@@ -89,6 +92,18 @@ export function createNotifier(core: Core, parts: Parts) {
     outbox.add('notification_mail', mail, { delayMilliseconds: mailDelayMilliseconds })
   }
 
+  /** @returns the users' ids without duplicates, and the references to nobody */
+  function find(references: readonly UserReference[]) {
+    const ids = new Set<string>()
+    const unknown = references.filter(({ reference }) => {
+      const id = resolveUser(reference)
+      if (id === undefined || !store.findPerson(id)) return true
+      ids.add(id)
+      return false
+    })
+    return { ids: [...ids], unknown }
+  }
+
   return {
     /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. Channels are
      *  independent: a notification hidden in the app is still pushed and mailed. */
@@ -113,24 +128,22 @@ export function createNotifier(core: Core, parts: Parts) {
     eraseName(row: NotificationRow): void {
       const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data
       const { locale = 'en' } = store.findPerson(row.userId) ?? {}
-      const isBroadcast = row.type === 'broadcast'
-      const usual = isBroadcast ? {} : textOf(texts[locale].notifications[row.type], data)
+      const type = knownType(row.type)
+      const usual = type === 'broadcast' ? {} : textOf(texts[locale].notifications[type], data)
       store.updateTexts({ ...row, data, ...usual })
     },
 
     /** @returns the users' ids without duplicates
      *  @throws validation_error for unknown users */
     peopleOf(references: readonly UserReference[]): string[] {
-      const people = new Set<string>()
-      const details: FieldProblems = {}
-      for (const { field, reference } of references) {
-        const id = resolveUser(reference)
-        if (id !== undefined && store.findPerson(id)) people.add(id)
-        else details[field] = problem('unknown_user')
-      }
-      throwProblems(details)
-      return [...people]
+      const { ids, unknown } = find(references)
+      throwProblems(
+        Object.fromEntries(unknown.map(({ field }) => [field, problem('unknown_user')])),
+      )
+      return ids
     },
+
+    find,
 
     /** Replaces external ids in `data` by user ids.
      *  @throws validation_error for unknown external ids */
@@ -151,7 +164,7 @@ export function createNotifier(core: Core, parts: Parts) {
 const isMuted = ({ inApp, push, email }: Channels) => !inApp && !push && !email
 
 /** Texts with placeholders in braces. `bareTitle` and `bare` replace them when a value is missing. */
-type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }
+export type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }
 
 /** Title and body with the values of their placeholders. */
 export function textOf(text: NotificationText, values: Record<string, string>) {

@@ -1,6 +1,6 @@
 import type { Core } from '../../core.ts'
-import { AppError, problem } from '../../lib/errors.ts'
-import { type PreferenceType, preferenceTypes } from '../../lib/vocabulary.ts'
+import { AppError, invalidField, problem } from '../../lib/errors.ts'
+import { isCustomType, type PreferenceType, preferenceTypes } from '../../lib/vocabulary.ts'
 import type { NotificationStore } from './store.ts'
 
 export type Channels = { inApp: boolean; push: boolean; email: boolean }
@@ -9,7 +9,13 @@ export type PreferenceChanges = [PreferenceType, { [C in keyof Channels]: boolea
 
 export type Preferences = ReturnType<typeof createPreferences>
 
-const alwaysInApp: readonly PreferenceType[] = ['call_incoming', 'payout_failed', 'support_reply']
+/** Types of the platform whose channels a user has changed. */
+const maxCustomTypes = 100
+export const alwaysInApp: readonly PreferenceType[] = [
+  'call_incoming',
+  'payout_failed',
+  'support_reply',
+]
 
 /** Each user's channels by notification type. */
 export function createPreferences({ write }: Core, store: NotificationStore) {
@@ -17,11 +23,14 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
     store.findPreference(userId, type) ?? {
       inApp: true,
       push: true,
-      email: type === 'support_reply',
+      email: type === 'support_reply' || type === 'chat_message',
     }
 
+  /** All types, but of those of the platform only the ones that the user has changed. */
   const list = (userId: string) =>
-    preferenceTypes.map((type) => [type, channelsOf(userId, type)] as const)
+    [...preferenceTypes, ...store.listCustomTypes(userId)].map(
+      (type) => [type, channelsOf(userId, type)] as const,
+    )
 
   return {
     channelsOf,
@@ -48,6 +57,12 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
             email: change.email ?? email,
           })
         }
+        if (store.listCustomTypes(userId).length > maxCustomTypes)
+          throw invalidField(
+            changes.find(([type]) => isCustomType(type))?.[0] ?? '',
+            'too_many_types',
+            maxCustomTypes,
+          )
         return list(userId)
       })
     },

@@ -44,7 +44,8 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
     store.deleteEnded(userId)
     // The device now belongs to another user, so pushes for the earlier one must stop.
     if (known) store.delete(known.id)
-    const row = { ...device, id: newId(), tokenHash, service, createdAt: now, registeredAt: now }
+    const times = { createdAt: now, registeredAt: now }
+    const row = { ...device, ...times, id: newId(), tokenHash, service, heldPush: null }
     store.insert(row)
     store.deleteLeastRecent(userId, maxPerUser)
     return row

@@ -6,6 +6,8 @@ import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
+import type { DeliveryStore } from '../../jobs/delivery-store.ts'
+import { getById } from '../../lib/ids.ts'
 import type { Announcements } from './announcements.ts'
 import {
   Announcement,
@@ -13,6 +15,8 @@ import {
   announcementProgressView,
   announcementView,
   changesOf,
+  Delivery,
+  deliveryView,
   NewAnnouncement,
   NewNotification,
   NewPushToken,
@@ -30,6 +34,7 @@ import { userReferences } from './notifier.ts'
 import type { Preferences as PreferenceService } from './preferences.ts'
 import type { PushTokens } from './push-tokens.ts'
 import type { NotificationService } from './service.ts'
+import type { NotificationStore } from './store.ts'
 
 const pageSize = 20
 const user = operations('Notifications', { access: 'user' })
@@ -48,6 +53,8 @@ type Parts = {
   /** The public VAPID key: 65 bytes in base64url. */
   webPushKey: string
   announcements: Announcements
+  deliveries: DeliveryStore
+  findPerson: NotificationStore['findPerson']
 }
 
 export function notificationRoutes(parts: Parts) {
@@ -180,7 +187,7 @@ export function notificationRoutes(parts: Parts) {
         body: NewNotification,
         ...platform(
           'serviceSendNotifications',
-          'Notifies one person or up to a hundred. An absent title or body gets the default text in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`. `muted` counts people who switched the type off, or, for calls and follows, who have blocked or are blocked by a person in `data`. `X-Idempotency-Key` is the `dedupe_key` of a body without one.',
+          'Notifies one person or up to a hundred. An absent title or body gets the default text in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`. `unknown` lists those of several recipients who do not exist; the others are notified. `muted` counts people who switched the type off, or, for calls and follows, who have blocked or are blocked by a person in `data`. `X-Idempotency-Key` is the `dedupe_key` of a body without one.',
           { 201: NotifyResult },
           {
             headers: idempotent.headers,
@@ -224,6 +231,20 @@ export function notificationRoutes(parts: Parts) {
         'adminListAnnouncements',
         'Lists the announcements of all admins, newest first.',
         { 200: ListOf(AnnouncementProgress) },
+        { query: listQuery(pageSize) },
+      ),
+    )
+    .get(
+      '/v1/admin/users/:id/deliveries',
+      ({ params, query }) => {
+        const { id } = getById(params.id, parts.findPerson)
+        const range = listRange(query, pageSize)
+        return listAnswer(range, parts.deliveries.list(id, range), deliveryView)
+      },
+      admin(
+        'adminListUserDeliveries',
+        'Lists the mails and pushes of the last 30 days to a person and what became of them, newest first.',
+        { 200: ListOf(Delivery) },
         { query: listQuery(pageSize) },
       ),
     )

@@ -56,10 +56,13 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
       }),
 
     /** Creates a notification for each user, or returns the one with the same `dedupeKey`. Calls and follows count as muted
-     *  if one of the two users has blocked the other.
-     *  @throws validation_error for unknown users */
+     *  if one of the two users has blocked the other. Unknown users of several are left out.
+     *  @throws validation_error for an unknown user who is the only one, and for unknown external ids in `data` */
     async report(references: readonly UserReference[], reported: NotificationEvent) {
-      const ids = notifier.peopleOf(references)
+      const isSingle = references.length === 1
+      const { ids, unknown } = isSingle
+        ? { ids: notifier.peopleOf(references), unknown: [] }
+        : notifier.find(references)
       const event = { ...reported, data: notifier.withIds(reported.data) }
       const outcomes: Outcome[] = []
       const notify = (id: string): Outcome =>
@@ -74,6 +77,7 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
         ),
         duplicates: count('duplicate'),
         muted: count('muted'),
+        ...(unknown.length > 0 && { unknown: unknown.map(({ reference }) => reference) }),
       }
     },
   }

@@ -9,7 +9,7 @@ import {
 import { eachRow, lazy, listById, placeholders } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
-import type { NotificationType, PreferenceType } from '../../lib/vocabulary.ts'
+import type { CustomType, PreferenceType } from '../../lib/vocabulary.ts'
 
 export type NotificationRow = typeof notifications.$inferSelect
 type PreferenceRow = typeof notificationPreferences.$inferSelect
@@ -36,10 +36,18 @@ export function createNotificationStore(orm: Orm) {
       .where(eq(notificationCounts.userId, value('userId')))
       .prepare(),
   )
-  const { id, locale, email, disabledAt } = users
+  const { id, locale, email, disabledAt, emailVerified, quietHours } = users
   const person = lazy(() =>
     orm
-      .select({ id, locale, email, disabledAt })
+      .select({
+        id,
+        locale,
+        email,
+        disabledAt,
+        emailVerified,
+        quietHours,
+        displayName: users.displayName,
+      })
       .from(users)
       .where(and(eq(id, value('id')), isNull(users.deletedAt)))
       .prepare(),
@@ -57,6 +65,9 @@ export function createNotificationStore(orm: Orm) {
       .prepare(),
   )
 
+  const customTypes = orm.$client.prepare<{ type: CustomType }, [string]>(
+    "SELECT type FROM notification_preferences WHERE user_id = ? AND type GLOB 'custom.*' ORDER BY type",
+  )
   const own = (userId: string, id: string) =>
     and(eq(notifications.userId, userId), eq(notifications.id, id))
   const shown = (userId: string) =>
@@ -111,14 +122,18 @@ export function createNotificationStore(orm: Orm) {
     /** Unread, not yet mailed notifications of some types, oldest first. */
     listUnmailed: (
       userId: string,
-      types: readonly NotificationType[],
+      types: readonly PreferenceType[],
       limit: number,
     ): NotificationRow[] =>
       orm
         .select()
         .from(notifications)
         .where(
-          and(unread(userId), isNull(notifications.mailedAt), inArray(notifications.type, types)),
+          and(
+            unread(userId),
+            isNull(notifications.mailedAt),
+            inArray(sql<string>`${notifications.type}`, types),
+          ),
         )
         .orderBy(asc(notifications.id))
         .limit(limit)
@@ -149,6 +164,8 @@ export function createNotificationStore(orm: Orm) {
     },
     findPreference: (userId: string, type: PreferenceType): PreferenceRow | undefined =>
       preference().get({ userId, type }),
+    listCustomTypes: (userId: string): CustomType[] =>
+      customTypes.all(userId).map(({ type }) => type),
     upsertPreference(row: PreferenceRow) {
       const { userId, type } = notificationPreferences
       orm

@@ -1,21 +1,146 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Nullable, OneOf, Rarely, Sample, Timestamp } from '../../api/fields.ts'
+import {
+  Body,
+  described,
+  Maybe,
+  Nullable,
+  OneOf,
+  Rarely,
+  Refined,
+  Sample,
+  Timestamp,
+} from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import type { AuditRow } from '../../db/audit-trail.ts'
+import type { RetentionSurvey } from '../../jobs/forgetting.ts'
 import { type Job, jobStates } from '../../jobs/outbox.ts'
 import { isoTime, timeOrNull } from '../../lib/clock.ts'
+import { problem } from '../../lib/errors.ts'
+import { type Locale, locales } from '../../lib/i18n.ts'
+import { type MailKind, mailKinds, mailTextProblem } from '../../lib/mail-texts.ts'
+import { definitions, isSettingName, type SettingName, settingNames } from '../../settings.ts'
 import type { System } from './system.ts'
 
+const settingSchemas = Object.fromEntries(
+  settingNames.map((name) => [
+    name,
+    { ...definitions[name].schema, description: definitions[name].doc },
+  ]),
+) as { [K in keyof typeof definitions]: (typeof definitions)[K]['schema'] } // the same schemas
+
+export const Settings = Type.Object(settingSchemas, { title: 'Settings' })
+
+const changedSettings = Body(
+  'SettingsUpdate',
+  Object.fromEntries(
+    settingNames.map((name) => [
+      name,
+      { ...Maybe(settingSchemas[name]), description: definitions[name].doc },
+    ]),
+  ) as {
+    [K in SettingName]: ReturnType<typeof Maybe<(typeof settingSchemas)[K]>>
+  },
+  { examples: [{ platform_name: 'Example', accent: '#1d4ed8', logo_url: null }] },
+)
+
+export const SettingsUpdate = Refined(changedSettings, (body) => {
+  const names = Object.keys(body)
+  const unknown = names.filter((name) => !isSettingName(name))
+  if (names.length === 0) return { body: problem('nothing_to_change') }
+  return Object.fromEntries(unknown.map((name) => [name, problem('unknown_setting')]))
+})
+
+const DefaultText = Type.Object(
+  {
+    subject: Sample('Confirm your e-mail address'),
+    body: Sample('Please confirm that this address is yours.\n\n{link}'),
+  },
+  { title: 'DefaultMailText' },
+)
+
+export const MailTextKinds = Type.Object(
+  {
+    kinds: Type.Array(
+      Type.Object(
+        {
+          kind: OneOf(mailKinds, { examples: ['verify_email'] }),
+          placeholders: Type.Array(Type.String(), { examples: [['platform', 'name', 'link']] }),
+          required: Nullable(Type.String(), {
+            description: 'The placeholder that a body must have.',
+            examples: ['link'],
+          }),
+          texts: Type.Object(
+            Object.fromEntries(locales.map((locale) => [locale, DefaultText])) as Record<
+              Locale,
+              typeof DefaultText
+            >, // one for each of them
+            { title: 'DefaultMailTexts', description: 'The default texts by language.' },
+          ),
+        },
+        { title: 'MailTextKind' },
+      ),
+    ),
+  },
+  { title: 'MailTextKinds' },
+)
+
+export const MailTextPreviewRequest = Refined(
+  Body('MailTextPreviewRequest', {
+    kind: OneOf(mailKinds, { description: 'The mail.', examples: ['verify_email'] }),
+    lang: OneOf(locales, { description: 'Its language.', examples: ['en'] }),
+    subject: Maybe(
+      Type.String({ description: 'Absent: the text in use.', examples: ['Welcome to {platform}'] }),
+    ),
+    body: Maybe(
+      Type.String({
+        description: 'Absent: the text in use.',
+        examples: ['Hello {name},\n\n{link}'],
+      }),
+    ),
+    settings: described(Maybe(changedSettings), 'Settings in place of those in use.'),
+    send: Maybe(Type.Boolean({ description: 'Mails it to the admin, too.', examples: [false] })),
+  }),
+  ({ kind, ...texts }) => {
+    const parts = ['subject', 'body'] as const
+    const problems = parts.flatMap((part) => {
+      const text = texts[part]
+      if (typeof text !== 'string' || !mailKinds.some((known) => known === kind)) return []
+      const found = mailTextProblem(kind as MailKind, part, text) // is one of them
+      return found ? [[part, found]] : []
+    })
+    return Object.fromEntries(problems)
+  },
+)
+
+export const MailTextPreview = Type.Object(
+  {
+    subject: Sample('Welcome to Example'),
+    text: Sample('Hello Ada,\n\nhttps://chat.example.com/verify-email#token=…'),
+    html: Sample('<!doctype html><html lang="en">…</html>'),
+  },
+  { title: 'MailTextPreview' },
+)
+
 const Party = (type: string, id: string) =>
-  Type.Object({ type: Nullable(Sample(type)), id: Nullable(Sample(id)) })
+  Type.Object(
+    {
+      type: Nullable(Type.String()),
+      id: Nullable(Type.String()),
+      name: Nullable(Type.String(), { description: 'The name of a user whose account exists.' }),
+    },
+    { title: 'AuditParty', examples: [{ type, id, name: 'Grace Hopper' }] },
+  )
 
 export const AuditEntry = Type.Object(
   {
     id: Sample(samples.recordId),
     at: Timestamp,
-    action: Sample('role_changed'),
-    actor: Party('user', samples.admin.id),
-    target: Party('user', samples.host.id),
+    action: described(Sample('role_changed'), 'The action, for example `role_changed`.'),
+    actor: described(
+      Party('user', samples.admin.id),
+      'The author of the action: a person, a key or the command line.',
+    ),
+    target: described(Party('user', samples.host.id), 'The object of the action.'),
     ip: Nullable(Sample('203.0.113.7')),
     details: Nullable(
       Type.Record(Type.String(), Type.String(), { examples: [{ from: 'user', to: 'host' }] }),
@@ -24,37 +149,67 @@ export const AuditEntry = Type.Object(
   { title: 'AuditEntry' },
 )
 
-export function auditEntryView(row: AuditRow): Static<typeof AuditEntry> {
+type NameOf = (id: string | null) => string | undefined
+
+export function auditEntryView(row: AuditRow, nameOf: NameOf): Static<typeof AuditEntry> {
+  const party = (type: string | null, id: string | null) => ({ type, id, name: nameOf(id) ?? null })
   return {
     id: row.id,
     at: isoTime(row.at),
     action: row.action,
-    actor: { type: row.actorType, id: row.actorId },
-    target: { type: row.targetType, id: row.targetId },
+    actor: party(row.actorType, row.actorId),
+    target: party(row.targetType, row.targetId),
     ip: row.ip,
     details: row.details === null ? null : JSON.parse(row.details),
   }
 }
 
-export const JobState = OneOf(jobStates)
+export const JobState = OneOf(jobStates, { title: 'JobState' })
 
 export const JobItem = Type.Object(
   {
     id: Sample(samples.recordId),
     kind: Sample('verification_mail'),
     state: JobState,
-    attempts: Type.Integer({ examples: [2] }),
+    attempts: described(Type.Integer({ examples: [2] }), 'Tries so far.'),
     last_error: Nullable(
       Sample('connect ECONNREFUSED 203.0.113.25:587', {
         description: 'The reason of the last failure, with e-mail addresses masked.',
       }),
     ),
-    run_at: Timestamp,
+    run_at: described(Timestamp, 'When it is tried next.'),
+    subject: Nullable(
+      Type.Object(
+        {
+          type: OneOf(['user', 'ticket', 'webhook']),
+          id: Type.String(),
+          name: Nullable(Type.String()),
+        },
+        {
+          title: 'JobSubject',
+          examples: [{ type: 'user', id: samples.host.id, name: 'Ada Lovelace' }],
+        },
+      ),
+      { description: 'The receiver of a mail, push or delivery; `name` for users that exist.' },
+    ),
   },
   { title: 'Job' },
 )
 
-export function jobView(row: Job): Static<typeof JobItem> {
+/** The id of the user that a job is for. */
+export const jobUserId = ({ payload }: Job): string | null => payloadOf(payload).user_id ?? null
+
+type Payload = { user_id?: string | null; ticket_id?: string; webhook_id?: string }
+const payloadOf = (payload: unknown) => payload as Payload // the fields that kinds of jobs share
+
+function subjectOf({ payload }: Job, nameOf: NameOf) {
+  const { user_id: userId, ticket_id: ticketId, webhook_id: webhookId } = payloadOf(payload)
+  if (userId) return { type: 'user' as const, id: userId, name: nameOf(userId) ?? null }
+  if (ticketId) return { type: 'ticket' as const, id: ticketId, name: null }
+  return webhookId ? { type: 'webhook' as const, id: webhookId, name: null } : null
+}
+
+export function jobView(row: Job, nameOf: NameOf): Static<typeof JobItem> {
   return {
     id: row.id,
     kind: row.kind,
@@ -62,6 +217,7 @@ export function jobView(row: Job): Static<typeof JobItem> {
     attempts: row.attempts,
     last_error: row.lastError,
     run_at: isoTime(row.runAt),
+    subject: subjectOf(row, nameOf),
   }
 }
 
@@ -86,7 +242,7 @@ const Minute = Type.Object(
 
 const Deliveries = Type.Object(
   {
-    configured: Type.Boolean({ examples: [true] }),
+    configured: described(Type.Boolean({ examples: [true] }), 'Whether it is set up.'),
     last_sent_at: NullableTime,
     last_failed_at: Rarely(Timestamp),
     last_error: Rarely(Type.String()),
@@ -130,9 +286,9 @@ export const SystemState = Type.Object(
     database_bytes: Count(48_234_496),
     wal_bytes: Count(1_318_400),
     free_disk_bytes: Count(21_474_836_480),
-    sockets: Count(42),
-    socket_users: Count(37),
-    last_hour: Type.Array(Minute),
+    sockets: described(Count(42), 'Open sockets.'),
+    socket_users: described(Count(37), 'People with an open socket.'),
+    last_hour: described(Type.Array(Minute), 'A point for each minute.'),
     outbox: Type.Array(
       Type.Object({ kind: Sample('verification_mail'), state: JobState, count: Count(1) }),
     ),
@@ -146,6 +302,7 @@ export const SystemState = Type.Object(
           'Enabled webhooks to which nothing has been delivered since their last failure.',
         examples: [0],
       }),
+      dropped: described(Count(0), 'Events that were dropped because too many waited.'),
     }),
     replication: Nullable(Replication, { description: 'Null without a bucket.' }),
     last_backup_at: NullableTime,
@@ -212,3 +369,39 @@ function replicationView(replica: ReturnType<System>['replica']) {
     last_error: failure?.reason ?? null,
   }
 }
+
+const due = (what: string) =>
+  Type.Object(
+    {
+      days: Type.Integer({ examples: [365], description: 'The setting; 0 keeps everything.' }),
+      due: Type.Integer({ examples: [1_200], description: `${what} that the next run deletes.` }),
+      held: Type.Integer({
+        examples: [0],
+        description: `${what} as old that stay as long as a report is open.`,
+      }),
+    },
+    { title: `Due${what}` },
+  )
+
+export const Retention = Type.Object(
+  {
+    messages: due('Messages'),
+    tickets: due('Tickets'),
+    last_run_at: Nullable(Timestamp),
+    next_run_at: Nullable({ ...Timestamp, description: 'Null when both settings are 0.' }),
+  },
+  { title: 'Retention' },
+)
+export type Retention = Static<typeof Retention>
+
+export const retentionView = ({
+  messages,
+  tickets,
+  lastRunAt,
+  nextRunAt,
+}: Awaited<ReturnType<RetentionSurvey>>): Retention => ({
+  messages,
+  tickets,
+  last_run_at: timeOrNull(lastRunAt),
+  next_run_at: timeOrNull(nextRunAt),
+})

@@ -1,6 +1,5 @@
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, minute } from '../../lib/clock.ts'
 
-const minute = 60_000
 const keptMinutes = 60
 /** The upper bound of a histogram bucket is a fifth above that of the previous one. */
 const bucketFactor = 1.2
@@ -11,7 +10,6 @@ const buckets = 80
 export type Minute = {
   at: number
   requests: number
-  /** Responses with 5xx. */
   failed: number
   frames: number
   p50: number | null
@@ -30,7 +28,6 @@ export function createRequestHistory(clock: Clock) {
     return { at, requests: 0, failed: 0, frames: 0, counts: new Uint32Array(buckets) }
   }
 
-  /** @returns the current minute */
   function advance() {
     if (clock.now() - current.at < minute && clock.now() >= current.at) return current
     const { counts, ...totals } = current

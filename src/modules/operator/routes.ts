@@ -1,38 +1,71 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { Sample, Time } from '../../api/fields.ts'
+import { described, Sample, Time } from '../../api/fields.ts'
 import { forCommands, operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import type { AuditFilter, AuditTrail, By } from '../../db/audit-trail.ts'
+import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import type { JobState as State } from '../../jobs/outbox.ts'
+import type { RetentionSurvey } from '../../jobs/forgetting.ts'
+import type { Job, JobState as State } from '../../jobs/outbox.ts'
 import { parseTime } from '../../lib/clock.ts'
 import { parseId } from '../../lib/ids.ts'
+import type { SettingChanges, SettingValues } from '../../settings.ts'
 import type { JobAdmin } from './job-admin.ts'
+import type { createMailPreviews } from './mail-previews.ts'
 import {
   AuditEntry,
   auditEntryView,
   JobItem,
   JobState,
+  jobUserId,
   jobView,
+  MailTextKinds,
+  MailTextPreview,
+  MailTextPreviewRequest,
+  Retention,
+  retentionView,
+  Settings,
+  SettingsUpdate,
   SystemState,
   systemView,
 } from './model.ts'
 import type { System } from './system.ts'
 
 const auditPageSize = 50
-const jobPageSize = 20
 const admin = operations('Administration', { access: 'admin' })
+const confirmed = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
 
 type Parts = {
+  settings: {
+    all: () => SettingValues
+    defaults: () => SettingValues
+    change: (changes: SettingChanges, by: By) => Promise<SettingValues>
+  }
+  mails: ReturnType<typeof createMailPreviews>
   audit: AuditTrail
   jobs: JobAdmin
   system: System
+  namesOf: (ids: readonly string[]) => ReadonlyMap<string, string>
   noteBackup: (file: string, by: By) => Promise<void>
+  surveyRetention: RetentionSurvey
 }
 
-export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
+export type ReplicaControl = {
+  takeSnapshot: () => Promise<{ name: string; at: number }>
+  requestHandOver: () => void
+  agree: (agreed: { pair: boolean; lease: number }) => Promise<void>
+}
+
+export function operatorRoutes(parts: Parts) {
+  const { settings, mails, audit, jobs, system, namesOf, noteBackup, surveyRetention } = parts
+  function nameOf(ids: readonly (string | null)[]) {
+    const names = namesOf(ids.filter((id) => id !== null))
+    return (id: string | null) => (id === null ? undefined : names.get(id))
+  }
+  const oneJob = (job: Job) => jobView(job, nameOf([jobUserId(job)]))
+
   return new Elysia({ name: 'operator' })
     .use(routeBase)
     .get(
@@ -41,9 +74,55 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       admin(
         'adminGetSystem',
         'Shows the state of the service: sizes, traffic, deliveries, warnings.',
-        {
-          200: SystemState,
-        },
+        { 200: SystemState },
+      ),
+    )
+    .get(
+      '/v1/admin/settings',
+      () => settings.all(),
+      admin('adminGetSettings', 'Shows the settings of the platform, defaults included.', {
+        200: Settings,
+      }),
+    )
+    .get(
+      '/v1/admin/settings/defaults',
+      () => settings.defaults(),
+      admin('adminGetDefaultSettings', 'Shows the default of each setting.', { 200: Settings }),
+    )
+    .patch(
+      '/v1/admin/settings',
+      ({ body, context }) => settings.change(body, context.by),
+      confirmed(
+        'adminUpdateSettings',
+        'Changes settings of the platform. Absent settings keep their value, `null` is the default. The changes have effect at once.',
+        { 200: Settings },
+        { body: SettingsUpdate },
+      ),
+    )
+    .get(
+      '/v1/admin/retention',
+      async () => retentionView(await surveyRetention()),
+      admin(
+        'adminGetRetention',
+        'Shows how many messages and tickets the settings for retention would delete now, and when it runs.',
+        { 200: Retention },
+      ),
+    )
+    .get(
+      '/v1/admin/settings/texts',
+      () => ({ kinds: mails.list() }),
+      admin('adminListMailTexts', 'Lists the mails with their placeholders and default texts.', {
+        200: MailTextKinds,
+      }),
+    )
+    .post(
+      '/v1/admin/settings/texts/preview',
+      ({ body, context }) => mails.preview(body, context.by),
+      admin(
+        'adminPreviewMailText',
+        'Shows a mail with invented values, as it would be after a change of `settings`. With `send` it is mailed to the admin, too.',
+        { 200: MailTextPreview },
+        { body: MailTextPreviewRequest },
       ),
     )
     .get(
@@ -51,7 +130,9 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       ({ query }) => {
         const filter = auditFilter(query)
         const range = listRange(query, auditPageSize)
-        return listAnswer(range, audit.list(filter, range), auditEntryView)
+        const found = audit.list(filter, range)
+        const name = nameOf(found.rows.flatMap(({ actorId, targetId }) => [actorId, targetId]))
+        return listAnswer(range, found, (row) => auditEntryView(row, name))
       },
       admin(
         'adminListAuditLog',
@@ -76,19 +157,21 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       '/v1/admin/jobs',
       ({ query }) => {
         const state = query['state'] as State | undefined // the pipeline has checked it
-        const range = listRange(query, jobPageSize)
-        return listAnswer(range, jobs.list(state, range), jobView)
+        const range = listRange(query)
+        const found = jobs.list(state, range)
+        const name = nameOf(found.rows.map(jobUserId))
+        return listAnswer(range, found, (row) => jobView(row, name))
       },
-      admin(
+      admin.list(
         'adminListJobs',
         'Lists waiting and dead jobs, such as mails and pushes, newest first.',
-        { 200: ListOf(JobItem) },
-        { query: { ...listQuery(jobPageSize), state: JobState } },
+        JobItem,
+        { query: { state: described(JobState, 'Only jobs in this state.') } },
       ),
     )
     .post(
       '/v1/admin/jobs/:id/retry',
-      async ({ params, context }) => jobView(await jobs.retry(params.id, context.by)),
+      async ({ params, context }) => oneJob(await jobs.retry(params.id, context.by)),
       admin(
         'adminRetryJob',
         'Retries a job now, with a new series of attempts.',
@@ -106,6 +189,16 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       ...forCommands(204),
     })
 }
+
+export const replicaRoutes = ({ takeSnapshot, requestHandOver, agree }: ReplicaControl) =>
+  new Elysia({ name: 'replica' })
+    .use(routeBase)
+    .post('/v1/operator/replica/snapshot', () => takeSnapshot(), forCommands())
+    .post('/v1/operator/replica/hand-over', () => requestHandOver(), forCommands(204))
+    .post('/v1/operator/replica/agreed', ({ body }) => agree(body), {
+      body: Type.Object({ pair: Type.Boolean(), lease: Type.Integer({ minimum: 1 }) }),
+      ...forCommands(204),
+    })
 
 function auditFilter(query: Record<string, string>): AuditFilter {
   const { action, actor_id, target_id, from, to } = query

@@ -35,10 +35,17 @@ const idRule = { min: 1, max: 128, noControlCharacters: true }
 /** A call only moves to a higher rank, so that late and repeated reports change nothing. */
 const rank: Record<CallState, number> = { ringing: 0, active: 1, ended: 2, missed: 2 }
 
-type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
+type Parts = {
+  store: FeedStore
+  notify: NotifyAbout
+  resolveUser: ResolveUser
+  onChanged: (hostId: string, guestId: string) => void
+}
 
 /** Calls reported by the platform. They determine who may chat. */
-export function createCalls({ write, clock }: Core, { store, notify, resolveUser }: Parts) {
+export function createCalls({ config, write, clock }: Core, parts: Parts) {
+  const { store, notify, resolveUser, onChanged } = parts
+
   function partiesOf(report: CallReport): Parties {
     const [hostId, guestId] = [presentUser(report.hostId), presentUser(report.guestId)]
     const details: FieldProblems = {
@@ -59,7 +66,8 @@ export function createCalls({ write, clock }: Core, { store, notify, resolveUser
 
   function notifyHost({ id, hostId, guestId, state }: CallRow) {
     const type = notificationTypes[state]
-    const data = { call_session_id: id, guest_id: guestId }
+    const guest_name = store.findUser(guestId)?.displayName ?? ''
+    const data = { call_session_id: id, guest_id: guestId, guest_name }
     if (type) notify(hostId, guestId, { type, data, dedupeKey: `${type}:${id}` })
   }
 
@@ -74,6 +82,7 @@ export function createCalls({ write, clock }: Core, { store, notify, resolveUser
     const call = { id, hostId, guestId, state, activeAt, updatedAt: now }
     store.upsertCall(call)
     notifyHost(call)
+    if (config.chatRequiresActiveCall) onChanged(hostId, guestId)
     return call
   }
 
@@ -87,6 +96,8 @@ export function createCalls({ write, clock }: Core, { store, notify, resolveUser
       const parties = partiesOf(report)
       return write(() => advance(id, parties, report.state))
     },
+
+    list: store.listCalls,
 
     /** Whether two users, in either role, are in a call that has not lapsed. */
     areInCall(userId: string, otherId: string): boolean {

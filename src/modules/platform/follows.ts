@@ -1,8 +1,9 @@
 import type { Core } from '../../core.ts'
 import { chunksOf } from '../../lib/chunks.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { NotifyAbout, ResolveUser } from './calls.ts'
-import type { FeedStore } from './store.ts'
+import type { FeedStore, FollowRow } from './store.ts'
 
 export type Follows = ReturnType<typeof createFollows>
 
@@ -11,9 +12,7 @@ const importedPerWrite = 100
 
 type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
 
-/** Follows reported by the platform. */
 export function createFollows({ write, clock }: Core, { store, notify, resolveUser }: Parts) {
-  /** @throws not_found (unknown or deleted user) */
   function presentUser(reference: string): string {
     const id = resolveUser(reference)
     if (id === undefined || !store.isPresent(id)) throw new AppError('not_found')
@@ -67,7 +66,12 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
       await write(() => store.deleteFollow(hostId, followerId))
     },
 
-    /** @returns the numbers of new followers, existing followers and unknown users
+    /** The followers of a host, ordered by id.
+     *  @throws not_found */
+    list: (hostText: string, range: ListRange): Listing<FollowRow> =>
+      store.listFollows(knownUser(hostText), range),
+
+    /** @returns the numbers of new and existing followers, and the ids of nobody
      *  @throws not_found (the host) · not_a_host */
     async importFollowers(hostText: string, followerIds: readonly string[]) {
       const hostId = presentHost(hostText)
@@ -80,7 +84,8 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
         outcomes.push(...imported)
       }
       const count = (wanted: string) => outcomes.filter((outcome) => outcome === wanted).length
-      return { added: count('added'), already: count('already'), unknown: count('unknown') }
+      const unknown = followerIds.filter((_, n) => outcomes[n] === 'unknown')
+      return { added: count('added'), already: count('already'), unknown }
     },
   }
 }

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
+  described,
   Maybe,
   Nullable,
   OneOf,
@@ -25,10 +26,13 @@ export const serviceKeyNameRule = {
 }
 
 export const NewServiceKey = Body('NewServiceKey', {
-  name: Text(serviceKeyNameRule, { examples: ['payments'] }),
-  scopes: Type.Array(OneOf(grantableScopes), {
+  name: Text(serviceKeyNameRule, {
+    description: 'A name for the list of keys.',
+    examples: ['payments'],
+  }),
+  scopes: Type.Array(OneOf(grantableScopes, { title: 'GrantableScope' }), {
     minItems: 1,
-    description: `The operations allowed for the key. \`${allScopes}\` means all scopes except \`sessions\`, which logs people in.`,
+    description: `The operations allowed for the key. \`${allScopes}\` means all scopes except \`sessions\`, which logs people in, and \`messages_as\`, which writes in their name.`,
   }),
   expires_at: Maybe(Time({ description: 'When the key expires: ISO 8601 with a time zone.' })),
 })
@@ -37,11 +41,11 @@ export const ServiceKey = Type.Object(
   {
     id: Sample(samples.recordId),
     name: Sample('payments'),
-    scopes: Type.Array(OneOf(serviceScopes)),
+    scopes: Type.Array(OneOf(serviceScopes, { title: 'ServiceScope' })),
     created_at: Timestamp,
     expires_at: Nullable(Sample(samples.later, { format: 'date-time' })),
-    last_used_at: Nullable(Timestamp),
-    revoked_at: Rarely(Timestamp),
+    last_used_at: described(Nullable(Timestamp), 'The last request with it, to within a minute.'),
+    revoked_at: described(Rarely(Timestamp), 'When it was revoked; null while it may be used.'),
   },
   { title: 'ServiceKey' },
 )
@@ -57,33 +61,51 @@ export const CreatedServiceKey = Type.Object(
 )
 
 export const FollowerImport = Body('FollowerImport', {
-  follower_ids: Type.Array(Sample(samples.guest.id), { maxItems: 1_000 }),
+  follower_ids: Type.Array(Sample(samples.guest.id), {
+    description: 'The followers: ids, or `ext:` and external ids.',
+    maxItems: 1_000,
+  }),
 })
 
 export const ImportCounts = Type.Object(
   {
-    added: Type.Integer({ examples: [1] }),
-    already: Type.Integer({ examples: [0] }),
-    unknown: Type.Integer({ examples: [0] }),
+    added: described(Type.Integer({ examples: [1] }), 'Followers who were new.'),
+    already: described(Type.Integer({ examples: [0] }), 'Followers who were known.'),
+    unknown: Type.Array(Type.String(), {
+      description: 'The ids that name nobody, as they were given.',
+      examples: [[]],
+    }),
   },
   { title: 'ImportCounts' },
 )
 
 export const CallUpdate = Body('CallUpdate', {
-  state: OneOf(callStates),
-  host_id: PersonId(samples.host.id),
-  guest_id: PersonId(),
+  state: OneOf(callStates, {
+    title: 'CallState',
+    description: 'The state now. A call only moves on.',
+  }),
+  host_id: described(PersonId(samples.host.id), 'The host: an id, or `ext:` and an external id.'),
+  guest_id: described(PersonId(), 'The guest: an id, or `ext:` and an external id.'),
 })
 
 export const Call = Type.Object(
   {
     call_session_id: Sample(samples.callId),
-    state: OneOf(callStates),
+    state: OneOf(callStates, { title: 'CallState' }),
     host_id: Sample(samples.host.id),
     guest_id: Sample(samples.guest.id),
     updated_at: Timestamp,
   },
   { title: 'Call' },
+)
+
+export const Follow = Type.Object(
+  {
+    host_id: Sample(samples.host.id),
+    follower_id: Sample(samples.guest.id),
+    created_at: Timestamp,
+  },
+  { title: 'Follow' },
 )
 
 export function serviceKeyView(row: ServiceKeyRow): Static<typeof ServiceKey> {

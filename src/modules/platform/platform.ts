@@ -16,15 +16,19 @@ declare module '../../db/audit-trail.ts' {
 type Neighbours = {
   notify: Notify
   resolveUser: ResolveUser
+  /** Called inside the `write` that changes the state of a call. */
+  onCallChanged: (hostId: string, guestId: string) => void
   blocks: {
     mayTalk: (userId: string, otherId: string) => boolean
-    /** Lists the users whom a user blocks or is blocked by. */
     listBlockedEitherWay: (userId: string) => readonly string[]
   }
 }
 
 /** Follows and calls reported by the platform, and its service keys. */
-export function createPlatform(core: Core, { notify, resolveUser, blocks }: Neighbours) {
+export function createPlatform(
+  core: Core,
+  { notify, resolveUser, blocks, onCallChanged }: Neighbours,
+) {
   const store = createFeedStore(core.orm)
   const notifyAbout: NotifyAbout = (userId, otherId, event) => {
     if (blocks.mayTalk(userId, otherId)) notify(userId, event)
@@ -32,7 +36,7 @@ export function createPlatform(core: Core, { notify, resolveUser, blocks }: Neig
   const serviceKeys = createServiceKeys(core)
   const parts = { store, resolveUser, notify: notifyAbout }
   const follows = createFollows(core, parts)
-  const calls = createCalls(core, parts)
+  const calls = createCalls(core, { ...parts, onChanged: onCallChanged })
 
   return {
     retention: platformRetention,

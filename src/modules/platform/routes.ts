@@ -1,9 +1,13 @@
 import { Elysia } from 'elysia'
+import { OneOf, PersonId } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
+import { samples } from '../../api/samples.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { parseTime } from '../../lib/clock.ts'
+import { invalidField } from '../../lib/errors.ts'
+import { callStates } from '../../lib/vocabulary.ts'
 import type { Calls } from './calls.ts'
 import type { Follows } from './follows.ts'
 import {
@@ -11,7 +15,9 @@ import {
   CallUpdate,
   CreatedServiceKey,
   callView,
+  Follow,
   FollowerImport,
+  followView,
   ImportCounts,
   NewServiceKey,
   ServiceKey,
@@ -19,29 +25,24 @@ import {
 } from './model.ts'
 import type { ServiceKeys } from './service-keys.ts'
 
-const keyPageSize = 20
 const admin = operations('Administration', { access: 'admin' })
 const sensitive = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
 const followFeed = operations('Feed', { access: 'service', scope: 'follows' })
 const callFeed = operations('Feed', { access: 'service', scope: 'calls' })
 
+type Query = Record<string, string | undefined>
 type Parts = { serviceKeys: ServiceKeys; follows: Follows; calls: Calls }
 
-/** Admins manage service keys; other services report follows and calls. */
 export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
   return new Elysia({ name: 'platform' })
     .use(routeBase)
     .get(
       '/v1/admin/service-keys',
-      ({ query }) => {
-        const range = listRange(query, keyPageSize)
-        return listAnswer(range, serviceKeys.list(range), serviceKeyView)
-      },
-      admin(
+      ({ query }) => pageOf(query, serviceKeys.list, serviceKeyView),
+      admin.list(
         'adminListServiceKeys',
         'Lists service keys including revoked ones, newest first.',
-        { 200: ListOf(ServiceKey) },
-        { query: listQuery(keyPageSize) },
+        ServiceKey,
       ),
     )
     .post(
@@ -56,17 +57,12 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         const made = await serviceKeys.create(key, context.by)
         return { ...serviceKeyView(made.row), key: made.key }
       },
-      {
-        body: NewServiceKey,
-        ...sensitive(
-          'adminCreateServiceKey',
-          'Creates a service key. The key itself is shown only this once.',
-          {
-            201: CreatedServiceKey,
-          },
-          { example: { last_used_at: null } },
-        ),
-      },
+      sensitive(
+        'adminCreateServiceKey',
+        'Creates a service key. The key itself is shown only this once.',
+        { 201: CreatedServiceKey },
+        { body: NewServiceKey, example: { last_used_at: null } },
+      ),
     )
     .delete(
       '/v1/admin/service-keys/:id',
@@ -74,6 +70,33 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       sensitive('adminRevokeServiceKey', 'Revokes a service key. It stops working at once.', {
         204: null,
       }),
+    )
+    .get(
+      '/v1/service/follows',
+      ({ query }) => {
+        const { host_id: hostId }: Query = query
+        if (hostId === undefined) throw invalidField('host_id', 'required')
+        return pageOf(query, (range) => follows.list(hostId, range), followView)
+      },
+      followFeed.list(
+        'serviceListFollows',
+        'Lists the followers of a host, ordered by id, to compare them with your own.',
+        Follow,
+        { query: { host_id: PersonId(samples.host.id) }, errors: ['not_found'] },
+      ),
+    )
+    .get(
+      '/v1/service/calls',
+      ({ query }) => {
+        const state = callStates.find((it) => it === query['state'])
+        return pageOf(query, (range) => calls.list(state, range), callView)
+      },
+      callFeed.list(
+        'serviceListCalls',
+        'Lists the calls of the last 30 days, ordered by id, to compare them with your own.',
+        Call,
+        { query: { state: OneOf(callStates, { description: 'Only calls in this state.' }) } },
+      ),
     )
     .put(
       '/v1/service/follows/:host_id/:follower_id',
@@ -97,15 +120,12 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
     .put(
       '/v1/service/follows/:host_id',
       ({ params, body }) => follows.importFollowers(params.host_id, body.follower_ids),
-      {
-        body: FollowerImport,
-        ...followFeed(
-          'serviceImportFollowers',
-          'Imports followers of a host, up to 1,000 at once. Adds followers, removes none and notifies nobody. Ids of no user are counted as `unknown`. `ext:` followed by an external id also identifies a person.',
-          { 200: ImportCounts },
-          { errors: ['not_a_host'] },
-        ),
-      },
+      followFeed(
+        'serviceImportFollowers',
+        'Imports followers of a host, up to 1,000 at once. Adds followers, removes none and notifies nobody. `unknown` lists the ids of nobody who can follow. `ext:` followed by an external id also identifies a person.',
+        { 200: ImportCounts },
+        { body: FollowerImport, errors: ['not_a_host'] },
+      ),
     )
     .put(
       '/v1/service/calls/:call_session_id',
@@ -113,16 +133,11 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         const { state, host_id: hostId, guest_id: guestId } = body
         return callView(await calls.report(params.call_session_id, { state, hostId, guestId }))
       },
-      {
-        body: CallUpdate,
-        ...callFeed(
-          'serviceUpdateCall',
-          'Reports the state of a call. A call never returns to an earlier state, so late and repeated reports change nothing. The host is notified of a ringing or missed call.',
-          { 200: Call },
-          {
-            errors: ['idempotency_mismatch'],
-          },
-        ),
-      },
+      callFeed(
+        'serviceUpdateCall',
+        'Reports the state of a call. A call never returns to an earlier state, so late and repeated reports change nothing. The host is notified of a ringing or missed call.',
+        { 200: Call },
+        { body: CallUpdate, errors: ['idempotency_mismatch'] },
+      ),
     )
 }

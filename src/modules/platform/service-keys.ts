@@ -4,7 +4,7 @@ import type { AuditEntry } from '../../db/audit-trail.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { getById } from '../../lib/ids.ts'
 import type { ServicePrincipal } from '../../lib/principal.ts'
-import { allScopes, type ServiceScope, serviceScopes } from '../../lib/vocabulary.ts'
+import { actingScopes, allScopes, type ServiceScope, serviceScopes } from '../../lib/vocabulary.ts'
 import { createServiceKeyStore } from './store.ts'
 
 type LiveKey = ServicePrincipal & { lastUsedAt: number; expiresAt: number }
@@ -59,11 +59,12 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
   return {
     find,
 
-    /** @returns the row and the key itself, which is not stored */
     async create({ name, scopes, expiresAt }: NewKey, by: By) {
       const key = prefix + randomBytes(32).toString('base64url')
+      const acting: readonly string[] = actingScopes
       const granted = serviceScopes.filter(
-        (scope) => scopes.includes(scope) || (scope !== 'sessions' && scopes.includes(allScopes)),
+        (scope) =>
+          scopes.includes(scope) || (!acting.includes(scope) && scopes.includes(allScopes)),
       )
       const row = await write(() => {
         const id = newId()
@@ -95,7 +96,6 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
         afterCommit(reload)
       }),
 
-    /** All keys including revoked ones, newest first. */
     list: store.list,
   }
 }

@@ -1,9 +1,9 @@
-import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm'
+import { and, asc, count, eq, gt, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys, type users } from '../../db/schema.ts'
-import { eachRow, listById } from '../../db/statements.ts'
+import { eachOf, listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
-import type { Listing, ListRange } from '../../lib/list-range.ts'
+import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
 type UserRow = typeof users.$inferSelect
 export type FollowRow = typeof follows.$inferSelect
@@ -55,23 +55,14 @@ export function createFeedStore(orm: Orm) {
       orm.delete(follows).where(eq(follows.followerId, followerId)).run()
     },
     eachFollowed: (followerId: string) =>
-      eachRow<FollowRow>((last, limit) => {
-        const { hostId } = follows
-        const next = and(eq(follows.followerId, followerId), gt(hostId, last?.hostId ?? ''))
-        return orm.select().from(follows).where(next).orderBy(asc(hostId)).limit(limit).all()
-      }),
+      eachOf(orm, follows, 'hostId', eq(follows.followerId, followerId)),
     eachFollower: (hostId: string) =>
-      eachRow<FollowRow>((last, limit) => {
-        const { followerId } = follows
-        const next = and(eq(follows.hostId, hostId), gt(followerId, last?.followerId ?? ''))
-        return orm.select().from(follows).where(next).orderBy(asc(followerId)).limit(limit).all()
-      }),
+      eachOf(orm, follows, 'followerId', eq(follows.hostId, hostId)),
     /** Scans all calls, because no index finds those of a user; yields undefined for the calls of others. */
     eachCall: (userId: string) =>
-      eachRow<CallRow>((last, limit) => {
-        const next = gt(calls.id, last?.id ?? '')
-        return orm.select().from(calls).where(next).orderBy(asc(calls.id)).limit(limit).all()
-      }).map((row) => (row.hostId === userId || row.guestId === userId ? row : undefined)),
+      eachOf(orm, calls, 'id').map((row) =>
+        row.hostId === userId || row.guestId === userId ? row : undefined,
+      ),
     deleteAudience(hostId: string) {
       orm.delete(audiences).where(eq(audiences.hostId, hostId)).run()
     },
@@ -90,9 +81,34 @@ export function createFeedStore(orm: Orm) {
       const left = except.filter((id) => reachableFollower.get(hostId, id) !== null)
       return (all?.n ?? 0) - left.length
     },
-    /** Lists the next enabled followers, ordered by id. */
     listFollowers: (hostId: string, after: string, limit: number): string[] =>
       followersAfter.all(hostId, after, limit).map(({ id }) => id),
+    /** Calls of the last weeks, ordered by id. */
+    listCalls: (state: CallRow['state'] | undefined, range: ListRange): Listing<CallRow> =>
+      listById(orm, range, {
+        name: state === undefined ? 'calls' : `${state}_calls`,
+        id: calls.id,
+        order: 'oldest',
+        which: state && eq(calls.state, state),
+      }),
+    /** Ordered by follower id. */
+    listFollows: (hostId: string, range: ListRange): Listing<FollowRow> => {
+      const ofHost = eq(follows.hostId, hostId)
+      return listByPosition(range, {
+        name: `follows ${hostId}`,
+        position: ({ followerId }) => followerId,
+        list: ({ limit, offset, before = '' }) =>
+          orm
+            .select()
+            .from(follows)
+            .where(and(ofHost, gt(follows.followerId, before)))
+            .orderBy(asc(follows.followerId))
+            .limit(limit)
+            .offset(offset)
+            .all(),
+        count: () => orm.select({ n: count() }).from(follows).where(ofHost).get()?.n ?? 0,
+      })
+    },
     findCall: (id: string): CallRow | undefined =>
       orm.select().from(calls).where(eq(calls.id, id)).get(),
     upsertCall(row: CallRow) {
@@ -106,7 +122,6 @@ export function createFeedStore(orm: Orm) {
   }
 }
 
-/** SQL over service keys. */
 export function createServiceKeyStore(orm: Orm) {
   const isLive = isNull(serviceKeys.revokedAt)
 
@@ -115,20 +130,9 @@ export function createServiceKeyStore(orm: Orm) {
       orm.insert(serviceKeys).values(row).returning().get(),
     find: (id: string): ServiceKeyRow | undefined =>
       orm.select().from(serviceKeys).where(eq(serviceKeys.id, id)).get(),
-    hasLive: (hash: string): boolean =>
-      orm
-        .select({ id: serviceKeys.id })
-        .from(serviceKeys)
-        .where(and(eq(serviceKeys.hash, hash), isLive))
-        .get() !== undefined,
     listLive: (): ServiceKeyRow[] => orm.select().from(serviceKeys).where(isLive).all(),
-    /** All keys including revoked ones, newest first. */
     list: (range: ListRange): Listing<ServiceKeyRow> =>
-      listById(orm, range, {
-        name: 'service_keys',
-        id: serviceKeys.id,
-        select: (which) => orm.select().from(serviceKeys).where(which),
-      }),
+      listById(orm, range, { id: serviceKeys.id }),
     update(id: string, changes: Partial<ServiceKeyRow>) {
       orm.update(serviceKeys).set(changes).where(eq(serviceKeys.id, id)).run()
     },

@@ -8,23 +8,22 @@ import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { cannedReplies } from '../../db/schema.ts'
 import { listById } from '../../db/statements.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import { ReplyText, trimmedText } from './model.ts'
 
-const pageSize = 20
 const admin = operations('Support', { access: 'admin' })
 
-const fields = { title: trimmedText(200, 'Payout sent'), body: ReplyText }
+const fields = {
+  title: trimmedText(200, 'The name in the list of replies.', 'Payout sent'),
+  body: ReplyText,
+}
 const NewCannedReply = Body('NewCannedReply', fields)
 const CannedReplyUpdate = Change(
-  Body('CannedReplyUpdate', {
-    title: Maybe(fields.title),
-    body: Maybe(fields.body),
-  }),
+  Body('CannedReplyUpdate', { title: Maybe(fields.title), body: Maybe(fields.body) }),
 )
 type CannedReplyUpdate = Static<typeof CannedReplyUpdate>
 const CannedReply = Type.Object(
@@ -50,27 +49,14 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
   }
 
   const list = (range: ListRange) =>
-    listById(orm, range, {
-      name: 'canned_replies',
-      id,
-      order: 'oldest',
-      select: (which) => orm.select().from(cannedReplies).where(which),
-    })
+    listById<typeof cannedReplies.$inferSelect>(orm, range, { id, order: 'oldest' })
 
   return new Elysia({ name: 'canned-replies' })
     .use(routeBase)
     .get(
       '/v1/admin/support/canned-replies',
-      ({ query }) => {
-        const range = listRange(query, pageSize)
-        return listAnswer(range, list(range), (row) => row)
-      },
-      admin(
-        'adminListCannedReplies',
-        'Lists canned replies, oldest first.',
-        { 200: ListOf(CannedReply) },
-        { query: listQuery(pageSize) },
-      ),
+      ({ query }) => pageOf(query, list, (row) => row),
+      admin.list('adminListCannedReplies', 'Lists canned replies, oldest first.', CannedReply),
     )
     .post(
       '/v1/admin/support/canned-replies',
@@ -81,10 +67,12 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
           return recorded(made, 'canned_reply_created', by)
         })
       },
-      {
-        body: NewCannedReply,
-        ...admin('adminCreateCannedReply', 'Creates a canned reply.', { 201: CannedReply }),
-      },
+      admin(
+        'adminCreateCannedReply',
+        'Creates a canned reply.',
+        { 201: CannedReply },
+        { body: NewCannedReply },
+      ),
     )
     .patch(
       '/v1/admin/support/canned-replies/:id',
@@ -98,10 +86,12 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
             .get()
           return recorded(changed, 'canned_reply_changed', by)
         }),
-      {
-        body: CannedReplyUpdate,
-        ...admin('adminUpdateCannedReply', 'Changes a canned reply.', { 200: CannedReply }),
-      },
+      admin(
+        'adminUpdateCannedReply',
+        'Changes a canned reply.',
+        { 200: CannedReply },
+        { body: CannedReplyUpdate },
+      ),
     )
     .delete(
       '/v1/admin/support/canned-replies/:id',
@@ -116,7 +106,6 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
     )
 }
 
-/** Absent fields keep their value. */
 function trimmed({ title, body }: CannedReplyUpdate) {
   return {
     ...(typeof title === 'string' && { title: title.trim() }),

@@ -4,7 +4,7 @@ import { CheckedText, Id, Text } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { problem } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
@@ -29,7 +29,6 @@ import {
 } from './model.ts'
 import { maxWords } from './search-store.ts'
 
-const pageSize = 20
 const admin = operations('Support', { access: 'admin' })
 
 const isStatus = (text: string) => ticketStatuses.some((status) => status === text)
@@ -84,15 +83,14 @@ export function deskRoutes(desk: DeskService) {
     .get(
       '/v1/admin/support/tickets',
       ({ query, context }) => {
-        const range = listRange(query, pageSize)
         const { filter, q } = deskQuery(query as DeskFilters, context.user.userId) // the pipeline has checked it
-        return listAnswer(range, desk.list(filter, q, range), deskTicketListItemView)
+        return pageOf(query, (range) => desk.list(filter, q, range), deskTicketListItemView)
       },
-      admin(
+      admin.list(
         'adminListTickets',
         'Lists all tickets. Tickets that wait longest for an answer come first, then the most recently changed.',
-        { 200: ListOf(DeskTicketListItem) },
-        { query: { ...listQuery(pageSize), ...DeskQuery.properties } },
+        DeskTicketListItem,
+        { query: DeskQuery.properties },
       ),
     )
     .get(
@@ -110,38 +108,28 @@ export function deskRoutes(desk: DeskService) {
       admin(
         'adminGetTicket',
         'Shows a ticket with its newest messages, its notes and its history.',
-        {
-          200: DeskTicket,
-        },
+        { 200: DeskTicket },
       ),
     )
     .patch(
       '/v1/admin/support/tickets/:id',
       async ({ params, body, context }) =>
         deskTicketView(await desk.update(context.byUser, params.id, updateIn(body))),
-      {
-        body: TicketUpdate,
-        ...admin(
-          'adminUpdateTicket',
-          'Changes status, priority or assignee of a ticket. Absent fields keep their value.',
-          {
-            200: DeskTicket,
-          },
-          { example: { status: 'in_progress' } },
-        ),
-      },
+      admin(
+        'adminUpdateTicket',
+        'Changes status, priority or assignee of a ticket. Absent fields keep their value.',
+        { 200: DeskTicket },
+        { body: TicketUpdate, example: { status: 'in_progress' } },
+      ),
     )
     .get(
       '/v1/admin/support/tickets/:id/messages',
-      ({ params, query }) => {
-        const range = listRange(query, pageSize)
-        return listAnswer(range, desk.listMessages(params.id, range), deskTicketMessageView)
-      },
-      admin(
+      ({ params, query }) =>
+        pageOf(query, (range) => desk.listMessages(params.id, range), deskTicketMessageView),
+      admin.list(
         'adminListTicketMessages',
         'Lists the messages of a ticket, newest first.',
-        { 200: ListOf(DeskTicketMessage) },
-        { query: listQuery(pageSize) },
+        DeskTicketMessage,
       ),
     )
     .post(
@@ -157,30 +145,28 @@ export function deskRoutes(desk: DeskService) {
         markReplayed(set.headers, sent.replayed)
         return deskTicketMessageView(sent.value)
       },
-      {
-        body: NewTicketReply,
-        ...admin(
-          'adminSendTicketMessage',
-          'Answers a ticket and notifies its owner. With `last_message_id` the answer is refused if the ticket has a newer message.',
-          { 201: DeskTicketMessage },
-          {
-            errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'],
-            ...idempotent,
-            example: answerExample,
-          },
-        ),
-      },
+      admin(
+        'adminSendTicketMessage',
+        'Answers a ticket and notifies its owner. With `last_message_id` the answer is refused if the ticket has a newer message.',
+        { 201: DeskTicketMessage },
+        {
+          body: NewTicketReply,
+          errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'],
+          ...idempotent,
+          example: answerExample,
+        },
+      ),
     )
     .post(
       '/v1/admin/support/tickets/:id/notes',
       async ({ params, body, context }) =>
         ticketNoteView(await desk.addNote(context.byUser, params.id, body.body.trim())),
-      {
-        body: NewTicketNote,
-        ...admin('adminCreateTicketNote', 'Adds a note that only admins see.', {
-          201: TicketNote,
-        }),
-      },
+      admin(
+        'adminCreateTicketNote',
+        'Adds a note that only admins see.',
+        { 201: TicketNote },
+        { body: NewTicketNote },
+      ),
     )
 }
 

@@ -11,7 +11,6 @@ import type { DeskDetail, TicketCounts } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import type { Replayable, RequestedChanges, TicketChangesMaker } from './ticket-changes.ts'
-import type { TicketMessages } from './ticket-messages.ts'
 
 /** An admin's changes, and the name of the field with the assignee. */
 export type DeskUpdate = RequestedChanges & { assigneeField: string }
@@ -43,7 +42,6 @@ type Parts = {
   store: TicketStore
   desk: DeskStore
   search: SearchStore
-  messages: TicketMessages
   changes: TicketChangesMaker
   notify: Notify
 }
@@ -60,7 +58,7 @@ const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 
 export function createDeskService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, audit, newId, clock } = core
-  const { store, desk, search, messages, changes, notify } = parts
+  const { store, desk, search, changes, notify } = parts
 
   function queue(filter: TicketFilter, range: ListRange): Listing<DeskItem> {
     if (range.form === 'page') {
@@ -93,14 +91,13 @@ export function createDeskService(core: Core, parts: Parts) {
     return cutAtLimit(desk.listByNumber(ns), limit, (row) => ['search', row.n])
   }
 
-  /** @throws not_found */
   const mustFind = (idText: string): TicketRow => getById(idText, store.find)
 
   function detailOf(ticket: TicketRow): DeskDetail {
     const { id } = ticket
     return {
       item: desk.get(id),
-      shown: messages.newest(ticket),
+      shown: store.listNewest(ticket),
       notes: desk.listNewestNotes(id),
       history: desk.listNewestHistory(id),
     }
@@ -161,7 +158,6 @@ export function createDeskService(core: Core, parts: Parts) {
       }
     },
 
-    /** @throws not_found */
     get: (id: string): DeskDetail => detailOf(mustFind(id)),
 
     /** Applies the changes and records them. Unchanged values are not recorded.
@@ -183,7 +179,7 @@ export function createDeskService(core: Core, parts: Parts) {
     /** Newest first.
      *  @throws not_found */
     listMessages: (id: string, range: ListRange): Listing<AuthoredMessage> =>
-      messages.list(mustFind(id), range),
+      store.listRange(mustFind(id), range),
 
     /** Replies to the owner and notifies them. A closed ticket stays closed unless the reply sets a status.
      *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (there is a newer message) ·

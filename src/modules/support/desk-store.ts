@@ -12,7 +12,7 @@ const filterNames = Object.keys(filterFields) as (keyof typeof filterFields)[]
 
 /** Filters of the desk's list; a null assignee means unassigned. */
 export type TicketFilter = {
-  [Name in keyof typeof filterFields]?: TicketRow[Name] | undefined
+  [Name in keyof typeof filterFields]?: NonNullable<TicketRow[Name]> | undefined
 } & {
   /** Any of these; without duplicates. */
   statuses?: readonly TicketStatus[] | undefined
@@ -135,7 +135,7 @@ export function matching(filter: TicketFilter) {
   const waits = isWaiting ? lt : gte
   return and(
     statuses && inArray(tickets.status, [...statuses]),
-    ...filterNames.map((name) => filter[name] && eq(tickets[name], filter[name])),
+    ...filterNames.map((name) => (filter[name] ? eq(tickets[name], filter[name]) : undefined)),
     assigneeId === null ? isNull(tickets.assigneeId) : undefined,
     assigneeId ? eq(tickets.assigneeId, assigneeId) : undefined,
     userId ? eq(tickets.userId, userId) : undefined,

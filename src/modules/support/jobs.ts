@@ -3,25 +3,31 @@ import { inPieces } from '../../db/pieces.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { day } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
+import { quietFor } from '../../lib/quiet-hours.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
-import {
-  type OwnerMessage,
-  renderAnswerMail,
-  renderInboxMail,
-} from '../../outside/mail/templates.ts'
+import { type OwnerMessage, ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
 import type { DeskItem, DeskStore } from './desk-store.ts'
 import type { TicketStore } from './store.ts'
 import type { TicketChangesMaker } from './ticket-changes.ts'
 
-type MailParts = { store: TicketStore; desk: DeskStore; mailer: Mailer }
+type Run = Parameters<JobHandler<'assignee_mail'>>[1]
+type MailParts = {
+  store: TicketStore
+  desk: DeskStore
+  mailer: Mailer
+  wantsMail: (userId: string) => boolean
+}
 
 /** Minimum time between two mails to the inbox, and between two mails about a ticket to its assignee. */
 const intervalMilliseconds = 10 * 60_000
 const maxPerMail = 50
 
+/** An inbox belongs to no person with a language. */
+const inboxLocale = 'en'
+
 /** Mails the owners' messages to the desk: to the assignee of the ticket, else to the inbox. */
-export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) {
-  const { write, clock, hub, config } = core
+export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: MailParts) {
+  const { write, clock, hub, config, settings } = core
   const { inbox } = config.support
   // The first of several jobs mails everything; the others find nothing left.
   const oneAtATime = createKeyedSemaphore(1)
@@ -50,9 +56,18 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
       // Messages after the last mail wait for their own job.
       if (inbox === undefined || since > clock.now() - intervalMilliseconds) return undefined
       const items = due.map(({ id }) => desk.get(id))
-      const messages = items.map((item) => ownerMessageOf(item, newestOf(item)))
-      const mail = { ...renderInboxMail(messages), replyTo: replyToOf(items, inbox) }
-      await mailer.send({ ...mail, to: inbox, locale: 'en', messageId: messageIdOf(jobId) })
+      const mail = {
+        ...renderMail(settings, 'ticket_waiting', {
+          locale: inboxLocale,
+          name: settings.get('platform_name'),
+          link: `${config.publicUrl}/console/desk`,
+          items: items.map((item) =>
+            ownerMessageItem(inboxLocale, ownerMessageOf(item, newestOf(item))),
+          ),
+        }),
+        replyTo: replyToOf(items, inbox),
+      }
+      await mailer.send({ ...mail, to: inbox, locale: inboxLocale, messageId: messageIdOf(jobId) })
       await write(() => due.forEach(store.updateInboxMailed))
       return due.length === maxPerMail ? { againAfterMilliseconds: 0 } : undefined
     })
@@ -60,28 +75,42 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
   const newestOf = ({ id, messageCount }: DeskItem) =>
     store.findMessageAt(id, messageCount)?.body ?? ''
 
-  async function mailAssignee(ticketId: string, jobId: string) {
+  /** Undefined for an admin who sees it in the console, or wants no mails. */
+  function assigneeOf({ assigneeId }: DeskItem) {
+    const assignee = assigneeId ? store.findEnabledAdmin(assigneeId) : undefined
+    const isMailed = assignee && !hub.isOnline(assignee.id) && wantsMail(assignee.id)
+    return isMailed ? assignee : undefined
+  }
+
+  async function mailAssignee(ticketId: string, { id: jobId, deliver }: Run) {
     const item = desk.find(ticketId)
-    const assignee = item?.assigneeId ? store.findEnabledAdmin(item.assigneeId) : undefined
-    if (!item || !assignee || item.waitingSince === null || hub.isOnline(assignee.id))
-      return undefined
+    const assignee = item && assigneeOf(item)
+    if (!item || !assignee || item.waitingSince === null) return undefined
     const { assigneeMailedAt, id, messageCount } = item
     const newest = store.findMessageAt(id, messageCount)
     // An earlier mail contained it, or the desk wrote last.
     if (!newest || newest.isAdmin || newest.createdAt <= (assigneeMailedAt ?? 0)) return undefined
-    const wait = (assigneeMailedAt ?? 0) + intervalMilliseconds - clock.now()
+    const now = clock.now()
+    const next = (assigneeMailedAt ?? 0) + intervalMilliseconds
+    const wait = Math.max(next - now, quietFor(assignee.quietHours, now))
     if (wait > 0) return { againAfterMilliseconds: wait }
+    const { id: userId, email: to, locale, displayName: name } = assignee
+    const { link, ...message } = ownerMessageItem(locale, ownerMessageOf(item, newest.body))
     const mail = {
-      ...renderAnswerMail(ownerMessageOf(item, newest.body)),
-      replyTo: replyToOf([item], assignee.email),
+      ...renderMail(settings, 'ticket_answer', { locale, name, link, items: [message] }),
+      about: { userId, types: ['support_reply'] as const },
+      replyTo: replyToOf([item], to),
     }
-    await mailer.send({ ...mail, to: assignee.email, locale: 'en', messageId: messageIdOf(jobId) })
+    const delivery = { userId, channel: 'email' } as const
+    await deliver(delivery, () =>
+      mailer.send({ ...mail, to, locale, messageId: messageIdOf(jobId) }),
+    )
     await write(() => store.updateAssigneeMailed(id, newest.createdAt))
     return undefined
   }
 
-  const assigneeMail: JobHandler<'assignee_mail'> = ({ ticket_id }, { id }) =>
-    oneAtATime(ticket_id, () => mailAssignee(ticket_id, id))
+  const assigneeMail: JobHandler<'assignee_mail'> = ({ ticket_id }, run) =>
+    oneAtATime(ticket_id, () => mailAssignee(ticket_id, run))
 
   return { support_inbox_mail: inboxMail, assignee_mail: assigneeMail }
 }

@@ -3,6 +3,7 @@ import {
   Body,
   Change,
   ClientId,
+  described,
   HttpUrl,
   Id,
   Maybe,
@@ -10,6 +11,7 @@ import {
   Nullable,
   OneOf,
   open,
+  pictureFields,
   Rarely,
   Sample,
   Text,
@@ -26,41 +28,56 @@ import {
 import type { DeskItem, HistoryItem, NoteItem } from './desk-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow } from './store.ts'
 
-export const StatusField = OneOf(ticketStatuses)
-export const PriorityField = OneOf(ticketPriorities, { examples: ['normal'] })
-export const CategoryField = OneOf(ticketCategories)
+export const StatusField = OneOf(ticketStatuses, { title: 'TicketStatus' })
+export const PriorityField = OneOf(ticketPriorities, {
+  title: 'TicketPriority',
+  examples: ['normal'],
+})
+export const CategoryField = OneOf(ticketCategories, { title: 'TicketCategory' })
 
 /** Stored without surrounding white space. */
-export const trimmedText = (max: number, example: string) =>
-  Text({ min: 1, max, trimmed: true, notBlank: true }, { examples: [example] })
+export const trimmedText = (max: number, description: string, example: string) =>
+  Text({ min: 1, max, trimmed: true, notBlank: true }, { description, examples: [example] })
 const { subject, text, answer } = samples.ticket
 const maxBody = 10_000
-const TicketText = trimmedText(maxBody, text)
-export const ReplyText = trimmedText(maxBody, answer)
+const TicketText = trimmedText(maxBody, 'The message.', text)
+export const ReplyText = trimmedText(maxBody, 'The text of the reply.', answer)
 
 /** The author's uploads, in the form of the upload response. Only `file_url` is read; the other fields come from the
  *  database. */
 const attachments = Maybe(
-  Type.Array(Type.Object({ file_url: HttpUrl(2_048, { examples: [samples.file.url] }) }, open), {
-    maxItems: 5,
-    description: 'Responses to your own uploads.',
-  }),
+  Type.Array(
+    Type.Object(
+      {
+        file_url: HttpUrl(2_048, {
+          description: 'The address in the response to the upload.',
+          examples: [samples.file.url],
+        }),
+      },
+      { title: 'NewAttachment', ...open },
+    ),
+    // An example would need an upload of the reader.
+    { maxItems: 5, description: 'Responses to your own uploads.', examples: [] },
+  ),
 )
 
 export const attachedUrls = (list?: { file_url: string }[] | null): string[] =>
   (list ?? []).map((it) => it.file_url)
 
 export const NewTicket = Body('NewTicket', {
-  subject: trimmedText(200, subject),
+  subject: trimmedText(200, 'The topic, in a line.', subject),
   body: TicketText,
-  category: Maybe(CategoryField),
-  priority: Maybe(PriorityField),
+  category: Maybe(described(CategoryField, 'Without it `other`.')),
+  priority: Maybe(described(PriorityField, 'Without it `normal`.')),
   attachments,
   client_id: Maybe(ClientId),
 })
 
 /** The fields that the desk can filter by value. The indexes of the desk's order contain them. */
-export const filterFields = { priority: PriorityField, category: CategoryField }
+export const filterFields = {
+  priority: described(PriorityField, 'Only tickets of this priority.'),
+  category: described(CategoryField, 'Only tickets of this category.'),
+}
 
 /** The fields of a new ticket, without its first message. */
 export const contentOf = ({ subject, category, priority }: Static<typeof NewTicket>) => ({
@@ -79,7 +96,13 @@ export const NewTicketMessage = Body('NewTicketMessage', {
 export const NewTicketReply = Body('NewTicketReply', {
   ...NewTicketMessage.properties,
   body: ReplyText,
-  status: Maybe(OneOf(ticketStatuses, { examples: ['resolved'] })),
+  status: Maybe(
+    OneOf(ticketStatuses, {
+      title: 'TicketStatus',
+      description: 'The state after the reply.',
+      examples: ['resolved'],
+    }),
+  ),
   last_message_id: Maybe(
     Id({
       description: 'The newest message you have seen. With a newer one the response is 409.',
@@ -96,8 +119,8 @@ export const TicketUpdate = Change(
   Body(
     'TicketUpdate',
     {
-      status: Maybe(StatusField),
-      priority: Maybe(PriorityField),
+      status: Maybe(described(StatusField, 'The new state.')),
+      priority: Maybe(described(PriorityField, 'The new priority.')),
       assignee_id: Assignment,
       assigned_to: Assignment,
     },
@@ -128,7 +151,7 @@ export const TicketCounts = Type.Object(
 export type TicketCounts = Static<typeof TicketCounts>
 
 const noteText = 'The bank has confirmed the transfer.'
-const NoteText = trimmedText(maxBody, noteText)
+const NoteText = trimmedText(maxBody, 'The note, which admins alone see.', noteText)
 export const NewTicketNote = Body('NewTicketNote', { body: NoteText })
 
 const ticket = {
@@ -138,7 +161,7 @@ const ticket = {
   priority: PriorityField,
   category: CategoryField,
   created_at: Timestamp,
-  updated_at: Timestamp,
+  updated_at: described(Timestamp, 'The last message or change.'),
 }
 
 const entry = { id: Sample(samples.ticketMessageId), body: Sample(text), created_at: Timestamp }
@@ -146,16 +169,20 @@ const entry = { id: Sample(samples.ticketMessageId), body: Sample(text), created
 export const TicketMessage = Type.Object(
   {
     ...entry,
-    is_admin: Type.Boolean(),
+    is_admin: described(Type.Boolean(), 'Whether the desk wrote it.'),
     attachments: Type.Optional(
       Type.Array(
-        Type.Object({
-          id: Sample(samples.file.id),
-          file_url: Sample(samples.file.url),
-          file_name: Sample(samples.file.name),
-          file_size: Type.Integer({ examples: [samples.file.size] }),
-          file_type: Sample(samples.file.type),
-        }),
+        Type.Object(
+          {
+            id: Sample(samples.file.id),
+            file_url: Sample(samples.file.url),
+            file_name: Sample(samples.file.name),
+            file_size: Type.Integer({ examples: [samples.file.size] }),
+            file_type: Sample(samples.file.type),
+            ...pictureFields,
+          },
+          { title: 'Attachment' },
+        ),
         { description: 'Present if the message has attachments.' },
       ),
     ),
@@ -183,6 +210,17 @@ export type Ticket = Static<typeof Ticket>
 const Owner = NamedPerson(samples.guest)
 const Admin = NamedPerson(samples.admin)
 
+const TicketOwner = Type.Object(
+  {
+    id: Sample(samples.guest.id),
+    display_name: Sample(samples.guest.name),
+    email: Type.Optional(
+      Sample(samples.guest.email, { description: 'Absent if the account was removed.' }),
+    ),
+  },
+  { title: 'TicketOwner' },
+)
+
 export const DeskTicketMessage = Type.Object(
   { ...TicketMessage.properties, author: Owner },
   { title: 'DeskTicketMessage' },
@@ -191,16 +229,17 @@ export const DeskTicketMessage = Type.Object(
 export const DeskTicketListItem = Type.Object(
   {
     ...ticket,
-    user: Type.Object({
-      ...Owner.properties,
-      email: Type.Optional(
-        Sample(samples.guest.email, { description: 'Absent if the account was removed.' }),
-      ),
-    }),
-    assignee: Nullable(Admin),
-    message_count: Type.Integer({ examples: [1] }),
-    waiting_since: Nullable(Timestamp),
-    first_response_at: Rarely(Timestamp),
+    user: TicketOwner,
+    assignee: described(Nullable(Admin), 'The admin who looks after it.'),
+    message_count: described(
+      Type.Integer({ examples: [1] }),
+      'Messages of both sides, without notes.',
+    ),
+    waiting_since: described(
+      Nullable(Timestamp),
+      'Since when the owner waits for an answer; null while nothing is to be answered.',
+    ),
+    first_response_at: described(Rarely(Timestamp), 'When an admin answered for the first time.'),
   },
   { title: 'DeskTicketListItem' },
 )
@@ -216,12 +255,19 @@ const TicketHistoryEntry = Type.Object(
   {
     id: Sample(samples.recordId),
     at: Timestamp,
-    field: OneOf(ticketFields),
-    from: Nullable(Sample('open')),
-    to: Nullable(Sample('in_progress')),
+    field: described(OneOf(ticketFields), 'The changed field.'),
+    from: described(Nullable(Sample('open')), 'The value before.'),
+    to: described(Nullable(Sample('in_progress')), 'The value after.'),
     actor: Type.Union([
-      Type.Object({ type: Type.Literal('user'), ...Admin.properties }),
-      Type.Object({ type: Type.Literal('system') }),
+      Type.Object(
+        {
+          type: Type.Literal('user'),
+          id: Sample(samples.admin.id),
+          display_name: Sample(samples.admin.name),
+        },
+        { title: 'AdminActor' },
+      ),
+      Type.Object({ type: Type.Literal('system') }, { title: 'SystemActor' }),
     ]),
   },
   { title: 'TicketHistoryEntry' },
@@ -232,8 +278,8 @@ export const DeskTicket = Type.Object(
     ...DeskTicketListItem.properties,
     messages: Type.Array(DeskTicketMessage),
     messages_before,
-    notes: Type.Array(TicketNote),
-    history: Type.Array(TicketHistoryEntry),
+    notes: described(Type.Array(TicketNote), 'Notes of admins, which the owner never sees.'),
+    history: described(Type.Array(TicketHistoryEntry), 'Changes, and who made them.'),
   },
   {
     title: 'DeskTicket',
@@ -258,7 +304,6 @@ export function ticketListItemView(row: TicketRow): TicketListItem {
   return { id, subject, status, priority, category, ...times }
 }
 
-/** The newest messages of a ticket, oldest first, and the cursor of the earlier ones. */
 export type MessagesShown = { messages: AuthoredMessage[]; before: string | null }
 export type TicketDetail = { ticket: TicketRow; shown: MessagesShown }
 

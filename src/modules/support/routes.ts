@@ -1,8 +1,9 @@
 import { Elysia } from 'elysia'
 import { operations } from '../../api/operation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
+import type { ListRange } from '../../lib/list-range.ts'
 import {
   attachedUrls,
   contentOf,
@@ -17,7 +18,6 @@ import {
 } from './model.ts'
 import type { TicketService } from './service.ts'
 
-const pageSize = 20
 const user = operations('Support', { access: 'user' })
 
 export function supportRoutes(tickets: TicketService) {
@@ -35,32 +35,22 @@ export function supportRoutes(tickets: TicketService) {
         markReplayed(set.headers, opened.replayed)
         return ticketView(opened.value)
       },
-      {
-        body: NewTicket,
-        ...user(
-          'createTicket',
-          'Opens a ticket. A repeated call with the same `client_id` or `X-Idempotency-Key` opens nothing and returns the first result. At most 20 a day, or 5 before the e-mail address is verified.',
-          { 201: Ticket },
-          {
-            errors: ['quota_exceeded', 'text_quota_exceeded', 'idempotency_mismatch'],
-            ...idempotent,
-          },
-        ),
-      },
+      user(
+        'createTicket',
+        'Opens a ticket. A repeated call with the same `client_id` or `X-Idempotency-Key` opens nothing and returns the first result. At most 20 a day, or 5 before the e-mail address is verified.',
+        { 201: Ticket },
+        {
+          body: NewTicket,
+          errors: ['quota_exceeded', 'text_quota_exceeded', 'idempotency_mismatch'],
+          ...idempotent,
+        },
+      ),
     )
     .get(
       '/v1/support/tickets',
-      ({ query, context }) => {
-        const range = listRange(query, pageSize)
-        const { userId } = context.user
-        return listAnswer(range, tickets.list(userId, range), ticketListItemView)
-      },
-      user(
-        'listTickets',
-        'Lists your own tickets, newest first.',
-        { 200: ListOf(TicketListItem) },
-        { query: listQuery(pageSize) },
-      ),
+      ({ query, context }) =>
+        pageOf(query, (range) => tickets.list(context.user.userId, range), ticketListItemView),
+      user.list('listTickets', 'Lists your own tickets, newest first.', TicketListItem),
     )
     .get(
       '/v1/support/tickets/:id',
@@ -75,15 +65,15 @@ export function supportRoutes(tickets: TicketService) {
     .get(
       '/v1/support/tickets/:id/messages',
       ({ params, query, context }) => {
-        const range = listRange(query, pageSize)
         const { userId } = context.user
-        return listAnswer(range, tickets.listMessages(userId, params.id, range), ticketMessageView)
+        const list = (range: ListRange) => tickets.listMessages(userId, params.id, range)
+        return pageOf(query, list, ticketMessageView)
       },
-      user(
+      user.list(
         'listTicketMessages',
         'Lists the messages of a ticket of your own, newest first.',
-        { 200: ListOf(TicketMessage) },
-        { query: listQuery(pageSize), errors: ['not_found', 'not_owner'] },
+        TicketMessage,
+        { errors: ['not_found', 'not_owner'] },
       ),
     )
     .post(
@@ -97,25 +87,23 @@ export function supportRoutes(tickets: TicketService) {
         markReplayed(set.headers, sent.replayed)
         return ticketMessageView(sent.value)
       },
-      {
-        body: NewTicketMessage,
-        ...user(
-          'sendTicketMessage',
-          'Adds a message to your own ticket. This reopens a resolved ticket and, for some days, a closed one.',
-          { 201: TicketMessage },
-          {
-            errors: [
-              'not_found',
-              'not_owner',
-              'ticket_closed',
-              'ticket_full',
-              'text_quota_exceeded',
-              'idempotency_mismatch',
-            ],
-            ...idempotent,
-          },
-        ),
-      },
+      user(
+        'sendTicketMessage',
+        'Adds a message to your own ticket. This reopens a resolved ticket and, for some days, a closed one.',
+        { 201: TicketMessage },
+        {
+          body: NewTicketMessage,
+          errors: [
+            'not_found',
+            'not_owner',
+            'ticket_closed',
+            'ticket_full',
+            'text_quota_exceeded',
+            'idempotency_mismatch',
+          ],
+          ...idempotent,
+        },
+      ),
     )
     .post(
       '/v1/support/tickets/:id/close',

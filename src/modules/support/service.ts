@@ -4,7 +4,7 @@ import type { TakeText } from '../../db/text-quota.ts'
 import { day } from '../../lib/clock.ts'
 import { AppError, quotaExceeded } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
+import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 import { type TicketContent, type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import {
@@ -13,7 +13,6 @@ import {
   type RequestedChanges,
   type TicketChangesMaker,
 } from './ticket-changes.ts'
-import type { TicketMessages } from './ticket-messages.ts'
 
 type TicketRequest = {
   content: TicketContent
@@ -24,7 +23,6 @@ type TicketRequest = {
 
 type Parts = {
   store: TicketStore
-  messages: TicketMessages
   changes: TicketChangesMaker
   takeText: TakeText
   ticketsPerDay: number | undefined
@@ -37,7 +35,7 @@ const perDayUnverified = 5
 
 export function createTicketService(core: Core, parts: Parts) {
   const { write, newId, clock } = core
-  const { store, messages, changes, takeText, ticketsPerDay } = parts
+  const { store, changes, takeText, ticketsPerDay } = parts
   const { reopenDays } = core.config.support
 
   /** @throws not_found · not_owner (also for admins) */
@@ -48,7 +46,7 @@ export function createTicketService(core: Core, parts: Parts) {
   }
 
   function detailOf(ticket: TicketRow): TicketDetail {
-    return { ticket, shown: messages.newest(ticket) }
+    return { ticket, shown: store.listNewest(ticket) }
   }
 
   /** The ticket opened by an earlier request with the same key, as it was returned then. */
@@ -76,11 +74,9 @@ export function createTicketService(core: Core, parts: Parts) {
     return detailOf(changes.open(row, message))
   }
 
-  /** @throws quota_exceeded */
   function mustBeWithinQuota(userId: string) {
     const perDay = ticketsPerDay ?? (store.isVerified(userId) ? perDayVerified : perDayUnverified)
-    const until = store.countOfUser(userId) - perDay + 1
-    const [last] = until > 0 ? store.listOfUser(userId, until - 1, until) : []
+    const [last] = store.listOfUser(userId, { limit: 1, offset: perDay - 1 })
     const wait = last ? last.createdAt + day - clock.now() : 0
     if (wait > 0) throw quotaExceeded(wait)
   }
@@ -104,22 +100,24 @@ export function createTicketService(core: Core, parts: Parts) {
         return { value: earlier ?? open(userId, request), replayed: earlier !== undefined }
       }),
 
-    /** Newest first. */
     list: (userId: string, range: ListRange): Listing<TicketRow> =>
-      listByNumber(range, {
+      listByPosition(range, {
         name: 'own_tickets',
-        total: store.countOfUser(userId),
-        list: (after, until) => store.listOfUser(userId, after, until),
-        numberOf: ({ userSeq }) => userSeq,
+        count: () => store.countOfUser(userId),
+        list: ({ before, ...rows }) =>
+          store.listOfUser(userId, {
+            ...rows,
+            before: before === undefined ? undefined : Number(before),
+          }),
+        position: ({ userSeq }) => String(userSeq),
       }),
 
-    /** @throws not_found · not_owner */
     get: (userId: string, id: string): TicketDetail => detailOf(own(userId, id)),
 
     /** Newest first.
      *  @throws not_found · not_owner */
     listMessages: (userId: string, id: string, range: ListRange): Listing<TicketMessageRow> =>
-      messages.list(own(userId, id), range),
+      store.listRange(own(userId, id), range),
 
     /** Adds a message to a ticket and reopens a settled one. A repeated call with the same `clientId` and content returns
      *  the first message.

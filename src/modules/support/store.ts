@@ -1,6 +1,7 @@
 import {
   and,
   asc,
+  count,
   desc,
   eq,
   getTableColumns,
@@ -12,9 +13,16 @@ import {
   sql,
 } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { ticketHistory, ticketMessages, tickets, users } from '../../db/schema.ts'
+import { ticketHistory, ticketMessages, ticketNotes, tickets, users } from '../../db/schema.ts'
 import { eachRow, lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
-import type { TicketContent } from './model.ts'
+import {
+  cutAtLimit,
+  type Listing,
+  type ListRange,
+  listByNumber,
+  type RowRange,
+} from '../../lib/list-range.ts'
+import type { MessagesShown, TicketContent } from './model.ts'
 
 export type TicketRow = typeof tickets.$inferSelect
 /** A message with the name of its author, for the desk. */
@@ -28,6 +36,7 @@ type TicketChanges = Partial<TicketRow> & Pick<TicketRow, 'waitingSince' | 'upda
 export type TicketStore = ReturnType<typeof createTicketStore>
 
 const value = sql.placeholder
+const maxShown = 200
 /** Larger than every time in ms. In the desk's order, the keys of waiting tickets are below it, the others above. */
 export const waitingUntil = 2 ** 51
 const notWaiting = 2 * waitingUntil
@@ -45,8 +54,18 @@ export function createTicketStore(orm: Orm) {
     ),
   )
   const ofUser = lazy(() =>
+    sqlite.prepare<TicketRow, [string, number, number, number]>(
+      `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq < ? ORDER BY user_seq DESC LIMIT ? OFFSET ?`,
+    ),
+  )
+  const ofUserAfter = lazy(() =>
     sqlite.prepare<TicketRow, [string, number, number]>(
-      `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq > ? AND user_seq <= ? ORDER BY user_seq DESC`,
+      `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq > ? ORDER BY user_seq LIMIT ?`,
+    ),
+  )
+  const old = lazy(() =>
+    sqlite.prepare<TicketRow, [number, number]>(
+      `SELECT ${columns} FROM tickets WHERE status = 'closed' AND settled_at < ? ORDER BY settled_at LIMIT ?`,
     ),
   )
   const messagesOf = lazy(() =>
@@ -71,14 +90,16 @@ export function createTicketStore(orm: Orm) {
   )
   const insertHistory = lazy(() => prepareInsert(sqlite, ticketHistory))
 
-  const countOfUser = (userId: string): number => newestOfUser().get(userId)?.seq ?? 0
+  /** Messages with `after` < seq ≤ `until`, newest first. */
+  const listMessages = (ticketId: string, after: number, until: number): AuthoredMessage[] =>
+    messagesOf().all({ ticketId, after, until })
 
   return {
     find: (id: string): TicketRow | undefined => byId().get(id) ?? undefined,
     /** Inserts an open ticket without messages, whose owner waits for an answer. */
     insert(row: NewTicketRow): TicketRow {
       const { userId, createdAt } = row
-      const userSeq = countOfUser(userId) + 1
+      const userSeq = (newestOfUser().get(userId)?.seq ?? 0) + 1
       const times = { waitingSince: createdAt, updatedAt: createdAt, queueKey: createdAt }
       return orm
         .insert(tickets)
@@ -95,25 +116,53 @@ export function createTicketStore(orm: Orm) {
         .returning()
         .get()
     },
-    /** The number of a user's tickets, which is also the `userSeq` of the newest. */
-    countOfUser,
-    /** A user's tickets with `after` < userSeq ≤ `until`, newest first. */
-    listOfUser: (userId: string, after: number, until: number): TicketRow[] =>
-      ofUser().all(userId, after, until),
+    /** Deletes a ticket with its messages, notes and history, and from the desk's search.
+     *  @returns the ids of the messages with files */
+    delete({ n, id }: TicketRow): string[] {
+      const ids = orm
+        .delete(ticketMessages)
+        .where(eq(ticketMessages.ticketId, id))
+        .returning({ id: ticketMessages.id, attachments: ticketMessages.attachments })
+        .all()
+      orm.delete(ticketNotes).where(eq(ticketNotes.ticketId, id)).run()
+      orm.delete(ticketHistory).where(eq(ticketHistory.ticketId, id)).run()
+      orm.delete(tickets).where(eq(tickets.id, id)).run()
+      sqlite.run('DELETE FROM ticket_search WHERE rowid = ?', [n])
+      return ids.filter(({ attachments }) => attachments !== null).map((message) => message.id)
+    },
+    countOfUser: (userId: string): number =>
+      orm.select({ n: count() }).from(tickets).where(eq(tickets.userId, userId)).get()?.n ?? 0,
+    /** A user's tickets, newest first. `before` is a `userSeq`. */
+    listOfUser: (userId: string, { limit, offset, before }: RowRange<number>): TicketRow[] =>
+      ofUser().all(userId, before ?? Number.MAX_SAFE_INTEGER, limit, offset),
+    /** Tickets that were closed before a time, the first closed first. */
+    listOld: (closedBefore: number, limit: number): TicketRow[] => old().all(closedBefore, limit),
+    countOld(closedBefore: number): number {
+      const { status, settledAt } = tickets
+      const which = and(eq(status, 'closed'), lt(settledAt, closedBefore))
+      return orm.select({ n: count() }).from(tickets).where(which).get()?.n ?? 0
+    },
     /** Oldest first. */
     eachOfUser: (userId: string) =>
-      eachRow<TicketRow>((last, limit) => {
-        const after = last?.userSeq ?? 0
-        return ofUser()
-          .all(userId, after, after + limit)
-          .reverse()
-      }),
+      eachRow<TicketRow>((last, limit) => ofUserAfter().all(userId, last?.userSeq ?? 0, limit)),
     insertMessage(row: TicketMessageRow): void {
       insertMessage().run(row)
     },
-    /** Messages with `after` < seq ≤ `until`, newest first. */
-    listMessages: (ticketId: string, after: number, until: number): AuthoredMessage[] =>
-      messagesOf().all({ ticketId, after, until }),
+    listMessages,
+    /** The newest messages of a ticket, oldest first, and the cursor of the earlier ones. */
+    listNewest({ id, messageCount }: TicketRow): MessagesShown {
+      const rows = listMessages(id, messageCount - maxShown - 1, messageCount)
+      const cut = cutAtLimit(rows, maxShown, ({ seq }) => [id, seq])
+      return { messages: cut.rows.reverse(), before: cut.cursor }
+    },
+    /** Messages of a ticket, newest first. */
+    listRange: ({ id, messageCount }: TicketRow, range: ListRange): Listing<AuthoredMessage> =>
+      listByNumber(range, {
+        name: id,
+        last: messageCount,
+        list: (after, until) => listMessages(id, after, until),
+        numberOf: ({ seq }) => seq,
+      }),
     /** The message with this `seq`; the first message has 1. */
     findMessageAt(ticketId: string, seq: number): TicketMessageRow | undefined {
       const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.seq, seq))
@@ -168,7 +217,17 @@ export function createTicketStore(orm: Orm) {
       true,
     findEnabledAdmin(id: string) {
       const admin = and(eq(users.id, id), eq(users.role, 'admin'), isNull(users.disabledAt))
-      return orm.select({ id: users.id, email: users.email }).from(users).where(admin).get()
+      return orm
+        .select({
+          id: users.id,
+          email: users.email,
+          locale: users.locale,
+          displayName: users.displayName,
+          quietHours: users.quietHours,
+        })
+        .from(users)
+        .where(admin)
+        .get()
     },
     listWaiting(userId: string, limit: number): TicketRow[] {
       const waiting = and(eq(tickets.userId, userId), lt(tickets.queueKey, waitingUntil))

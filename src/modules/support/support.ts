@@ -1,5 +1,6 @@
 import type { Core, Module } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
+import type { Aging } from '../../jobs/forgetting.ts'
 import type { DomainEvent } from '../../lib/events.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import { cannedReplyRoutes } from './canned-replies.ts'
@@ -8,13 +9,12 @@ import { createDeskService, type Notify } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
 import { serverFrames } from './frames.ts'
 import { createDeskMails, startAutoClose } from './jobs.ts'
-import { deskTicketListItemView, deskTicketMessageView } from './model.ts'
+import { contentOf, deskTicketListItemView, deskTicketMessageView } from './model.ts'
 import { supportRoutes } from './routes.ts'
 import { createSearchStore } from './search-store.ts'
 import { createTicketService } from './service.ts'
 import { createTicketStore } from './store.ts'
 import { type Attach, createTicketChanges } from './ticket-changes.ts'
-import { createTicketMessages } from './ticket-messages.ts'
 
 declare module '../../db/audit-trail.ts' {
   interface AuditActions {
@@ -36,26 +36,30 @@ declare module '../../jobs/outbox.ts' {
 
 type Neighbours = {
   mailer: Mailer
+  /** Whether an admin wants mails about answers in tickets. */
+  wantsMail: (userId: string) => boolean
   notify: Notify
   attach: Attach
+  detach: (messageId: string) => void
   takeText: TakeText
   ticketsPerDay: number | undefined
 }
 
+type AnsweredField = 'subject' | 'body' | 'answer'
+
 /** Tickets per transaction. */
 const endedAtOnce = 25
+const purgedAtOnce = 5
 
 export function createSupport(core: Core, neighbours: Neighbours) {
-  const { mailer, notify, attach, takeText, ticketsPerDay } = neighbours
+  const { mailer, wantsMail, notify, attach, detach, takeText, ticketsPerDay } = neighbours
   const { orm } = core
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
   const search = createSearchStore(orm)
   const changes = createTicketChanges(core, { store, desk, attach })
-  const messages = createTicketMessages(store)
-  const tickets = createTicketService(core, { store, messages, changes, takeText, ticketsPerDay })
-  const parts = { store, desk, search, messages, changes, notify }
-  const deskService = createDeskService(core, parts)
+  const tickets = createTicketService(core, { store, changes, takeText, ticketsPerDay })
+  const deskService = createDeskService(core, { store, desk, search, changes, notify })
   const stopClosing = startAutoClose(core, { store, changes })
 
   /** The data of a webhook event: the ticket as in the desk's list, and the message of the event. */
@@ -81,7 +85,29 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     return waiting.at(-1)?.id
   }
 
+  function purge(userId: string) {
+    const some = store.listOfUser(userId, { limit: purgedAtOnce, offset: 0 })
+    for (const ticket of some) store.delete(ticket).forEach(detach)
+    const last = some.at(-1)?.id
+    return last === undefined ? undefined : { last, count: some.length }
+  }
+
+  function openAnswered(userId: string, authorId: string, said: Record<AnsweredField, string>) {
+    const { subject, body, answer } = said
+    const draft = { body, fileUrls: [], clientId: null }
+    const content = contentOf({ subject, body, category: 'billing' })
+    return core.write(() => {
+      const row = { id: core.newId(), userId, ...content, createdAt: core.clock.now() }
+      const ticket = changes.open(row, { ...draft, authorId: userId, isAdmin: false })
+      const reply = { ...draft, body: answer, authorId, isAdmin: true }
+      const { id } = changes.reply(ticket, reply, { status: 'in_progress' })
+      const data = { ticket_id: ticket.id, message_id: id }
+      notify(userId, { type: 'support_reply', body: answer, values: { subject }, data })
+    })
+  }
+
   return {
+    openAnswered,
     routes: supportRoutes(tickets).use(deskRoutes(deskService)).use(cannedReplyRoutes(core)),
     serverFrames,
     eventData: {
@@ -89,10 +115,23 @@ export function createSupport(core: Core, neighbours: Neighbours) {
       'ticket.replied': eventData,
       'ticket.updated': eventData,
     },
-    jobs: createDeskMails(core, { store, desk, mailer }),
+    jobs: createDeskMails(core, { store, desk, mailer, wantsMail }),
     exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
     forget: endWaiting,
     erase: endWaiting,
+    aging: {
+      forget(before, _, done) {
+        // A ticket has hundreds of messages.
+        const [ticket] = store.listOld(before, 1)
+        if (!ticket) return undefined
+        store.delete(ticket).forEach(detach)
+        return { ...done, count: done.count + 1 }
+      },
+      *survey(before) {
+        yield { due: store.countOld(before), held: 0 }
+      },
+    } satisfies Aging,
+    purge: { tickets: purge },
     stop: stopClosing,
-  } satisfies Module
+  } satisfies Module & Record<string, unknown>
 }

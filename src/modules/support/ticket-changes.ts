@@ -20,7 +20,6 @@ type TicketDraft = {
   isAdmin: boolean
   body: string
   fileUrls: readonly string[]
-  /** The author's idempotency key. */
   clientId: string | null
 }
 
@@ -203,7 +202,6 @@ export function hasContent(
   return known.length === fileUrls.length && known.every((it, n) => it.file_url === fileUrls[n])
 }
 
-/** @throws ticket_full */
 function mustHaveRoom({ ownerMessageCount, ownerCharacters }: TicketRow, body: string) {
   const characters = ownerCharacters + codePoints(body)
   if (ownerMessageCount >= maxOwnerMessages || characters > maxOwnerCharacters) {

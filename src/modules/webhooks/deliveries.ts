@@ -144,7 +144,10 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
 
   function dataOf({ type, at: _, ...ids }: WebhookEvent): object | undefined {
     const [subject = '', action] = type.split('.')
-    if (action === 'deleted') return { [subject]: { id: ids[`${subject}_id`] } }
+    if (action === 'deleted') {
+      const { [`${subject}_id`]: id, ...others } = ids
+      return { [subject]: { id, ...others } }
+    }
     for (const { eventData } of others) {
       const data = eventData?.[type]?.(ids)
       if (data) return store.hasExternalIds() ? withExternalIds(data) : data
@@ -152,16 +155,21 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     return undefined
   }
 
-  /** Adds the external id of the user (`*_external_id`) next to each user id. */
+  /** Adds the external id of the user (`*_external_id`) next to each user id. The platform's own object of a message stays
+   *  as it was given. */
   function withExternalIds(value: object): object {
     const entries = Object.entries(value).flatMap(([key, part]) => {
-      if (isRecord(part)) return [[key, withExternalIds(part)]]
-      const id = /(^|_)id$/.test(key) && typeof part === 'string' ? part : undefined
-      const externalId = id && store.findExternalId(id)
-      const added = externalId ? [[`${key.slice(0, -2)}external_id`, externalId]] : []
-      return [[key, part], ...added]
+      const isPlatformData = key === 'data' && 'sender_id' in value
+      if (isRecord(part)) return [[key, isPlatformData ? part : withExternalIds(part)]]
+      return [[key, part], ...externalIdBeside(key, part)]
     })
     return Object.fromEntries(entries)
+  }
+
+  function externalIdBeside(key: string, part: unknown): [string, string][] {
+    if (!/(^|_)id$/.test(key) || typeof part !== 'string') return []
+    const externalId = store.findExternalId(part)
+    return externalId === undefined ? [] : [[`${key.slice(0, -2)}external_id`, externalId]]
   }
 
   return { job }

@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import {
   Body,
   Change,
+  described,
   HttpUrl,
   Maybe,
   Nullable,
@@ -10,6 +11,7 @@ import {
   Rarely,
   Sample,
   Text,
+  Time,
   Timestamp,
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
@@ -21,12 +23,15 @@ import type { DeliveryRow, WebhookRow } from './store.ts'
 export const webhookDescriptionRule = { max: 200, trimmed: true }
 
 const hookUrl = 'https://hooks.example.com/hostline'
-const Events = OneOf(eventTypes, { examples: ['message.created'] })
+const Events = OneOf(eventTypes, { title: 'EventType', examples: ['message.created'] })
 
 const fields = {
-  url: HttpUrl(2_048, { examples: [hookUrl] }),
-  events: Type.Array(Events, { minItems: 1, maxItems: 100 }),
-  description: Text(webhookDescriptionRule, { examples: ['The shop'] }),
+  url: HttpUrl(2_048, { description: 'Your endpoint.', examples: [hookUrl] }),
+  events: Type.Array(Events, { description: 'The events to send.', minItems: 1, maxItems: 100 }),
+  description: Text(webhookDescriptionRule, {
+    description: 'Words for the list of webhooks.',
+    examples: ['The shop'],
+  }),
 }
 
 export const NewWebhook = Body('NewWebhook', { ...fields, description: Maybe(fields.description) })
@@ -37,7 +42,7 @@ export const WebhookUpdate = Change(
     url: Maybe(fields.url),
     events: Maybe(fields.events),
     description: Maybe(fields.description),
-    enabled: Maybe(Type.Boolean({ examples: [true] })),
+    enabled: Maybe(Type.Boolean({ description: 'Whether events are sent.', examples: [true] })),
   }),
 )
 export type WebhookUpdate = Static<typeof WebhookUpdate>
@@ -49,8 +54,18 @@ export const Webhook = Type.Object(
     events: Type.Array(Events),
     description: Nullable(Sample('The shop')),
     enabled: Type.Boolean({ examples: [true] }),
-    failing_since: Rarely(Timestamp),
-    disabled_at: Rarely(Timestamp),
+    failing_since: described(
+      Rarely(Timestamp),
+      'Since when every delivery has failed; null while they arrive.',
+    ),
+    disabled_at: described(
+      Rarely(Timestamp),
+      'When it was switched off, by an admin or after days of failures.',
+    ),
+    dropped_count: described(
+      Type.Integer({ examples: [0] }),
+      'Events that were dropped, the oldest first, because more than 100,000 waited.',
+    ),
     created_at: Timestamp,
   },
   { title: 'Webhook' },
@@ -67,7 +82,10 @@ export const WebhookWithSecret = Type.Object(
 )
 
 const answer = {
-  response_status: Nullable(Type.Integer({ examples: [200] })),
+  response_status: described(
+    Nullable(Type.Integer({ examples: [200] })),
+    'The HTTP status; null without a response.',
+  ),
   response: Nullable(
     Sample('ok', {
       description: 'The beginning of the response, or the reason why there was none.',
@@ -85,12 +103,24 @@ export const WebhookDelivery = Type.Object(
     id: Sample(samples.recordId, { description: 'The `webhook-id` of each attempt.' }),
     type: Sample('message.created'),
     status: OneOf(['waiting', 'delivered', 'failed'], { examples: ['delivered'] }),
-    attempts: Type.Integer({ examples: [1] }),
+    attempts: described(Type.Integer({ examples: [1] }), 'Tries so far.'),
     ...answer,
     created_at: Timestamp,
-    attempted_at: Timestamp,
+    attempted_at: described(Timestamp, 'The last try.'),
   },
   { title: 'WebhookDelivery' },
+)
+
+export const RetrySince = Body('RetrySince', {
+  since: Time({
+    description: 'The time of the oldest event, ISO 8601 with a time zone.',
+    examples: [samples.time],
+  }),
+})
+
+export const Retried = Type.Object(
+  { retried: Type.Integer({ description: 'How many are delivered again.', examples: [3] }) },
+  { title: 'Retried' },
 )
 
 export function webhookView(row: WebhookRow): Static<typeof Webhook> {
@@ -103,6 +133,7 @@ export function webhookView(row: WebhookRow): Static<typeof Webhook> {
     enabled: disabledAt === null,
     failing_since: timeOrNull(failingSince),
     disabled_at: timeOrNull(disabledAt),
+    dropped_count: row.droppedCount,
     created_at: isoTime(createdAt),
   }
 }
@@ -134,11 +165,23 @@ export function deliveryView(row: DeliveryRow): Static<typeof WebhookDelivery> {
 
 const gone = (id: string) => Type.Object({ id: Sample(id) })
 
-const eventData: Record<EventType, Record<string, TSchema>> = {
+export const testEvent = 'webhook.test' as const
+
+const description = 'The id that the platform gives the person; absent if there is none.'
+const externalId = Type.Optional(Sample(samples.guest.externalId, { description }))
+
+const eventData: Record<EventType | typeof testEvent, Record<string, TSchema>> = {
   'user.created': { user: named('ManagedUser') },
   'user.updated': { user: named('ManagedUser') },
-  'user.deleted': { user: gone(samples.guest.id) },
-  'message.created': { message: named('Message') },
+  'user.deleted': {
+    user: Type.Object({
+      id: Sample(samples.guest.id),
+      external_id: externalId,
+    }),
+  },
+  'message.created': {
+    message: Type.Intersect([named('Message'), Type.Object({ sender_external_id: externalId })]),
+  },
   'message.deleted': { message: gone(samples.messageId) },
   'ticket.created': { ticket: named('DeskTicketListItem'), message: named('DeskTicketMessage') },
   'ticket.replied': { ticket: named('DeskTicketListItem'), message: named('DeskTicketMessage') },
@@ -147,17 +190,18 @@ const eventData: Record<EventType, Record<string, TSchema>> = {
   'notification.created': {
     notification: Type.Intersect([
       named('Notification'),
-      Type.Object({ user_id: Sample(samples.host.id) }),
+      Type.Object({ user_id: Sample(samples.host.id), user_external_id: externalId }),
     ]),
   },
   'broadcast.completed': {
     broadcast: Type.Union([named('Broadcast'), named('AnnouncementProgress')]),
   },
+  [testEvent]: { webhook: gone(samples.recordId) },
 }
 
 /** The body of each event, for the API description. The external id of a user, if set, follows each user id. */
 export const webhookBodies = Object.fromEntries(
-  eventTypes.map((type) => [
+  ([...eventTypes, testEvent] as const).map((type) => [
     type,
     Type.Object({
       type: Type.Literal(type),

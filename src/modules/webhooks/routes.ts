@@ -3,9 +3,12 @@ import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
+import { parseTime } from '../../lib/clock.ts'
 import {
   deliveryView,
   NewWebhook,
+  Retried,
+  RetrySince,
   testView,
   Webhook,
   WebhookDelivery,
@@ -107,6 +110,21 @@ export function webhookRoutes(webhooks: WebhookService) {
         { 200: ListOf(WebhookDelivery) },
         { query: listQuery(deliveryPageSize) },
       ),
+    )
+    .post(
+      '/v1/admin/webhooks/:id/deliveries/retry',
+      async ({ params, body, context }) => {
+        const since = parseTime(body.since) ?? 0 // the schema has checked it
+        return { retried: await webhooks.retrySince(params.id, since, context.by) }
+      },
+      {
+        body: RetrySince,
+        ...admin(
+          'adminRetryWebhookDeliveries',
+          'Delivers again what an endpoint has not accepted: all kept deliveries of events since a time that are waiting or were given up.',
+          { 200: Retried },
+        ),
+      },
     )
     .post(
       '/v1/admin/webhooks/:id/deliveries/:delivery_id/retry',

@@ -7,9 +7,10 @@ import type { Listing, ListRange } from '../../lib/list-range.ts'
 import { isHttpUrl } from '../../lib/text.ts'
 import type { WebhookEvent } from './deliveries.ts'
 import { hostOf, type Outcome, outcomeOf } from './deliveries.ts'
-import type { NewWebhook, WebhookUpdate } from './model.ts'
+import { type NewWebhook, testEvent, type WebhookUpdate } from './model.ts'
 import { newSecret, type Send } from './sender.ts'
 import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
+import { findDropping } from './subscriptions.ts'
 
 type Parts = {
   store: WebhookStore
@@ -44,6 +45,15 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     const isUsable = config.webhookPrivate || isPublicUrl(url)
     if (!isUsable) throw invalidField('url', 'public_url')
     if (url.includes('#')) throw invalidField('url', 'no_fragment')
+  }
+
+  function deliverAgain({ id: webhookId }: WebhookRow, { id, event }: DeliveryRow): DeliveryRow {
+    if (outbox.find(id)) outbox.retry(id)
+    else {
+      const job = { webhook_id: webhookId, event: event as WebhookEvent } // stored by a delivery
+      outbox.addAgain(id, 'webhook_delivery', job, webhookId)
+    }
+    return store.updateDelivery(webhookId, id, { status: 'waiting' })
   }
 
   return {
@@ -114,7 +124,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       const webhook = mustFind(id)
       await write(() => record('webhook_tested', by, webhook))
       const data = { webhook: { id: webhook.id } }
-      const message = { id: newId(), type: 'webhook.test', at: clock.now(), data }
+      const message = { id: newId(), type: testEvent, at: clock.now(), data }
       return outcomeOf(send(webhook, message))
     },
 
@@ -129,20 +139,37 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       write(() => {
         const webhook = mustFind(idText)
         const delivery = getById(deliveryIdText, (id) => store.findDelivery(webhook.id, id))
-        const event = delivery.event as WebhookEvent // stored by a delivery
-        const job = { webhook_id: webhook.id, event }
-        if (outbox.find(delivery.id)) outbox.retry(delivery.id)
-        else outbox.addAgain(delivery.id, 'webhook_delivery', job, webhook.id)
         record('webhook_delivery_retried', by, webhook)
-        return store.updateDelivery(webhook.id, delivery.id, { status: 'waiting' })
+        return deliverAgain(webhook, delivery)
       }),
 
-    /** Counts all webhooks, and the disabled and the failing ones among them. */
+    /** Does so for all kept deliveries that were not accepted, of events since a time (ms since the epoch).
+     *  @returns their number
+     *  @throws not_found */
+    retrySince: (idText: string, since: number, by: By): Promise<number> =>
+      write(() => {
+        const webhook = mustFind(idText)
+        const missed = store.listUndelivered(webhook.id, since)
+        for (const delivery of missed) deliverAgain(webhook, delivery)
+        record('webhook_delivery_retried', by, webhook)
+        return missed.length
+      }),
+
+    /** Counts all webhooks, and the disabled and the failing ones among them; `givenUp` failed until they were disabled.
+     *  `dropping` is the host of an endpoint whose events were dropped within a day. */
     stats() {
       const all = store.listAll()
       const enabled = all.filter(({ disabledAt }) => disabledAt === null)
       const failing = enabled.filter(({ failingSince }) => failingSince !== null).length
-      return { total: all.length, disabled: all.length - enabled.length, failing }
+      const failed = all.filter(({ failingSince }) => failingSince !== null).length
+      return {
+        total: all.length,
+        disabled: all.length - enabled.length,
+        failing,
+        givenUp: failed - failing,
+        dropped: all.reduce((sum, { droppedCount }) => sum + droppedCount, 0),
+        dropping: findDropping(audit, clock.now()),
+      }
     },
   }
 }
@@ -152,6 +179,7 @@ const initialState = {
   formerSecretUntil: null,
   failingSince: null,
   disabledAt: null,
+  droppedCount: 0,
 }
 
 function changesIn({ url, events, description, enabled }: WebhookUpdate, now: number) {

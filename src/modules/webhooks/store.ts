@@ -1,4 +1,4 @@
-import { and, asc, count, eq, isNull, sql } from 'drizzle-orm'
+import { and, asc, count, eq, gte, inArray, isNull, ne, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
 import { lazy, listById } from '../../db/statements.ts'
@@ -67,12 +67,33 @@ export function createWebhookStore(orm: Orm) {
       const times = [createdAt, attemptedAt] as const
       upsert().run(webhookId, id, JSON.stringify(event), status, attempts, ...response, ...times)
     },
+    /** Counts dropped events; those that were tried before count as failed. */
+    countDropped(id: string, deliveryIds: readonly string[]): WebhookRow {
+      const tried = and(ofWebhook(id), inArray(webhookDeliveries.id, [...deliveryIds]))
+      orm.update(webhookDeliveries).set({ status: 'failed' }).where(tried).run()
+      const droppedCount = sql`${webhooks.droppedCount} + ${deliveryIds.length}`
+      return orm.update(webhooks).set({ droppedCount }).where(eq(webhooks.id, id)).returning().get()
+    },
     updateDelivery(webhookId: string, id: string, changes: Partial<DeliveryRow>): DeliveryRow {
       const one = oneDelivery(webhookId, id)
       return orm.update(webhookDeliveries).set(changes).where(one).returning().get()
     },
     findDelivery: (webhookId: string, id: string): DeliveryRow | undefined =>
       orm.select().from(webhookDeliveries).where(oneDelivery(webhookId, id)).get(),
+    /** Oldest first; at most some hundred are kept. */
+    listUndelivered: (webhookId: string, since: number): DeliveryRow[] =>
+      orm
+        .select()
+        .from(webhookDeliveries)
+        .where(
+          and(
+            ofWebhook(webhookId),
+            ne(webhookDeliveries.status, 'delivered'),
+            gte(webhookDeliveries.createdAt, since),
+          ),
+        )
+        .orderBy(asc(webhookDeliveries.id))
+        .all(),
     /** Newest first. */
     listDeliveries: (webhookId: string, range: ListRange): Listing<DeliveryRow> =>
       listById(orm, range, {

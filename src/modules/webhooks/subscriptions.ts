@@ -1,11 +1,23 @@
 import type { Core } from '../../core.ts'
-import { isoTime } from '../../lib/clock.ts'
+import type { AuditTrail } from '../../db/audit-trail.ts'
+import { day, hour, isoTime } from '../../lib/clock.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
+import { hostOf } from './deliveries.ts'
 import type { WebhookStore } from './store.ts'
+
+/** Events that wait for one webhook: beyond it the oldest are dropped, so that a dead endpoint cannot fill the disk. */
+const maxWaiting = 100_000
+const checkedEvery = 1_000
+const kind = 'webhook_delivery'
+const action = 'webhook_events_dropped'
 
 /** Queues events for the subscribed webhooks, in the transaction of the event. Subscriptions are kept in memory, so that an
  *  event without subscribers costs one lookup. */
-export function subscribeWebhooks({ events, outbox, clock }: Core, store: WebhookStore) {
+export function subscribeWebhooks(
+  { events, outbox, audit, clock, log, afterCommit }: Core,
+  store: WebhookStore,
+) {
+  const addedTo = new Map<string, number>()
   let subscribers = new Map<EventType, string[]>()
   reload()
 
@@ -23,9 +35,45 @@ export function subscribeWebhooks({ events, outbox, clock }: Core, store: Webhoo
     if (!webhookIds) return
     const event = { ...ids, type, at: isoTime(clock.now()) }
     for (const id of webhookIds) {
-      outbox.add('webhook_delivery', { webhook_id: id, event }, { receiver: id })
+      outbox.add(kind, { webhook_id: id, event }, { receiver: id })
+      const added = addedTo.get(id) ?? 0
+      if (added % checkedEvery === 0) dropOldest(id)
+      addedTo.set(id, added + 1)
     }
   })
 
+  function dropOldest(id: string) {
+    const dropped = outbox.dropOldest({ kind, receiver: id }, maxWaiting, 2 * checkedEvery)
+    if (dropped.length === 0) return
+    const host = hostOf(store.countDropped(id, dropped))
+    recordDropped(id, host)
+    afterCommit(() =>
+      log.error('events of a webhook were dropped because too many wait', {
+        webhook: id,
+        host,
+        dropped: dropped.length,
+      }),
+    )
+  }
+
+  /** Once an hour. */
+  function recordDropped(id: string, host: string) {
+    const latest = audit.findLatest(action)
+    if (latest?.targetId === id && clock.now() - latest.at < hour) return
+    const target = { type: 'webhook', id } as const
+    audit.record({ action, actor: { type: 'system' }, target, details: { host } })
+  }
+
   return { reload }
+}
+
+/** The host of the endpoint whose events were dropped last, if that was within a day. */
+export function findDropping(
+  audit: Pick<AuditTrail, 'findLatest'>,
+  now: number,
+): string | undefined {
+  const row = audit.findLatest(action)
+  if (!row?.details || now - row.at > day) return undefined
+  const { host }: { host: string } = JSON.parse(row.details)
+  return host
 }

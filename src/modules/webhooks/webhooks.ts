@@ -17,6 +17,7 @@ declare module '../../db/audit-trail.ts' {
     webhook_tested: 'webhook'
     webhook_delivery_retried: 'webhook'
     webhook_disabled: 'webhook'
+    webhook_events_dropped: 'webhook'
   }
 }
 

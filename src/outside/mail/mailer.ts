@@ -1,24 +1,34 @@
+import type { ShownSettings } from '../../db/settings-store.ts'
+import type { Delivered } from '../../jobs/delivery-store.ts'
 import { PermanentFailure } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import type { Log } from '../../lib/log.ts'
 import { withoutAddresses } from '../../lib/text.ts'
+import type { PreferenceType } from '../../lib/vocabulary.ts'
 import type { DeliveryState } from '../delivery-state.ts'
 
 /** An outgoing mail with its text in plain form and as HTML. */
 export type Mail = {
   to: string
+  fromName?: string
   replyTo?: string
   subject: string
   text: string
   html: string
   locale: Locale
+  /** The notifications that the mail is about. Absent in mails about the safety of an account, which cannot be stopped. */
+  about?: { userId: string; types: readonly PreferenceType[] }
+  /** Shown in place of the platform's own, in a test mail. */
+  face?: ShownSettings
+  /** Stops such mails with one click (RFC 8058). */
+  unsubscribeUrl?: string
   /** The same for every attempt, so that receivers recognise duplicates. */
   messageId: string
 }
 
 export type Mailer = {
-  /** @throws RecipientRefused · PermanentFailure when a retry cannot help */
-  send(mail: Mail): Promise<void>
+  /** @throws RecipientRefused when a retry cannot help */
+  send(mail: Mail): Promise<Delivered>
   close(): void
 }
 
@@ -39,15 +49,17 @@ export function observeMails(mailer: Mailer, { log, state, onRefused }: Observer
   async function send(mail: Mail) {
     const { subject, messageId: message_id } = mail
     try {
-      await mailer.send(mail)
+      const delivered = await mailer.send(mail)
+      state.sent()
+      log.debug('mail sent', { subject, message_id })
+      return delivered
     } catch (error) {
-      state.failed(withoutAddresses((error as Error).message))
+      const answer = withoutAddresses((error as Error).message)
+      state.failed(answer)
       if (!(error instanceof RecipientRefused) || !(await onRefused(mail.to))) throw error
-      log.warn('a mail server permanently refused an address', { message_id })
-      return
+      log.warn('a mail server permanently refused an address', { message_id, answer })
+      return { state: 'bounced', answer } as const
     }
-    state.sent()
-    log.debug('mail sent', { subject, message_id })
   }
   return { send, close: mailer.close }
 }
@@ -58,8 +70,9 @@ export function createLogMailer(log: Log, publicUrl: string): Mailer {
   const isServing = publicUrl.startsWith('https:')
   return {
     async send({ to, subject, text }) {
-      const shown = isServing ? text.replace(/#token=[\w-]+/g, '#token=…') : text
+      const shown = isServing ? text.replace(/([#?&]token)=[\w.-]+/g, '$1=…') : text
       log.info('mail', { to, subject, text: shown })
+      return { state: 'sent', answer: 'written to the log: SMTP_URL is not set' }
     },
     close() {},
   }

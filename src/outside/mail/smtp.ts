@@ -1,4 +1,3 @@
-import { PermanentFailure } from '../../lib/errors.ts'
 import { type Mailer, RecipientRefused } from './mailer.ts'
 
 const timeoutMilliseconds = 20_000
@@ -12,6 +11,7 @@ const maxConnections = 2
 /** Sends through an SMTP server over pooled connections. `smtps:` uses TLS from the start, `smtp:` upgrades by STARTTLS. */
 export function createSmtpMailer(url: string, from: string): Mailer {
   let transport: ReturnType<typeof open> | undefined
+  const [, address = from] = /<([^<>]+)>$/.exec(from) ?? []
 
   async function open() {
     const { createTransport } = await loadNodemailer()
@@ -19,11 +19,23 @@ export function createSmtpMailer(url: string, from: string): Mailer {
   }
 
   return {
-    async send({ locale, ...mail }) {
+    async send({ locale, fromName, about: _, unsubscribeUrl, ...mail }) {
       transport ??= open()
       try {
-        const headers = { 'Content-Language': locale, 'Auto-Submitted': 'auto-generated' }
-        await (await transport).sendMail({ from, ...mail, headers })
+        const headers = {
+          'Content-Language': locale,
+          'Auto-Submitted': 'auto-generated',
+          ...(unsubscribeUrl !== undefined && {
+            'List-Unsubscribe': `<${unsubscribeUrl}>`,
+            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+          }),
+        }
+        const { response } = await (await transport).sendMail({
+          ...mail,
+          from: fromName === undefined ? from : { name: fromName, address },
+          headers,
+        })
+        return { state: 'sent', answer: response }
       } catch (error) {
         throw translate(error as SmtpError)
       }
@@ -50,13 +62,15 @@ export async function trySmtp(url: string): Promise<string | undefined> {
 // Imported on demand: its many files would slow every start.
 const loadNodemailer = () => import('nodemailer')
 
-type SmtpError = Error & { responseCode?: number; command?: string }
+type SmtpError = Error & { response?: string; command?: string }
 
-// A 5xx response to the recipient or the message is permanent. Failures caused by this server's configuration are retried,
-// because the operator can fix them.
+/** Enhanced status codes about the recipient (RFC 3463, 3.2 and 3.3): a wrong address, a mailbox that is disabled. */
+const refusedRecipient = /^5\d\d[ -]5\.(1\.\d{1,3}|2\.1)\b/
+
+// Choice: every other refusal is retried, because the operator of a mail server can fix it: "554 5.7.1 Relay access denied"
+// is no statement about the recipient.
 function translate(error: SmtpError): Error {
-  const { responseCode = 0, command, message } = error
-  if (responseCode < 500) return error
-  if (command === 'RCPT TO') return new RecipientRefused(message)
-  return command === 'DATA' ? new PermanentFailure(message) : error
+  const { response = '', command, message } = error
+  const isRecipient = command === 'RCPT TO' && refusedRecipient.test(response)
+  return isRecipient ? new RecipientRefused(message) : error
 }

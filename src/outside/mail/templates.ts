@@ -1,34 +1,71 @@
-import { type Locale, type Texts, texts } from '../../lib/i18n.ts'
+import type { ShownSettings } from '../../db/settings-store.ts'
+import { type Locale, texts } from '../../lib/i18n.ts'
+import { defaultMailText, type MailKind, type MailText, mailButton } from '../../lib/mail-texts.ts'
+import { buttonMark, oneLine } from './face.ts'
 
-type MailText = { subject: string; lead: string; button?: string; note: string }
+/** A notification or message in a mail. Its texts are untrusted. */
+export type MailItem = { lead?: string; title: string; body: string; link?: string }
 
-/** Renders the subject, text and HTML of a mail. `link` is the target of the button, if the kind has one. */
-export function renderMail(kind: keyof Texts['mails'], locale: Locale, link?: string) {
-  const { subject, lead, button, note }: MailText = texts[locale].mails[kind]
-  const text = [lead, ...(link === undefined ? [] : [link]), note].join('\n\n')
-  const anchor =
-    link === undefined
-      ? ''
-      : `<p><a href="${link}" style="display:inline-block;padding:12px 20px;background:#1d4ed8;color:#fff;border-radius:6px;text-decoration:none">${button}</a></p><p style="color:#555;font-size:13px;word-break:break-all">${link}</p>`
-  return { subject, text, html: htmlMail(locale, subject, `<p>${lead}</p>${anchor}${small(note)}`) }
+export type MailValues = {
+  locale: Locale
+  name: string
+  /** The target of the button; by default the first page of the app. */
+  link?: string | undefined
+  items?: readonly MailItem[]
+  fields?: Record<string, string>
 }
 
-type Item = { title: string; body: string }
-
-/** Renders one mail for several notifications, oldest first. Their texts are untrusted. */
-export function renderDigest(locale: Locale, items: readonly Item[]) {
-  const { note } = texts[locale].digest
-  const line = oneLine(items[0]?.title ?? '')
-  const subject = items.length > 1 ? `${line} (${items.length})` : line
-  return {
-    subject,
-    text: [...items.map(({ title, body }) => `${title}\n\n${body}`), note].join('\n\n'),
-    html: htmlMail(
-      locale,
-      Bun.escapeHTML(subject),
-      `${items.map(htmlItem).join('')}${small(note)}`,
-    ),
+/** Renders the subject, text and HTML of a mail from the texts of the platform, else from the default ones. Values replace
+ *  their placeholders once and are escaped in the HTML, so that nothing in them has an effect. */
+export function renderMail(
+  settings: ShownSettings,
+  kind: MailKind,
+  { locale, name, link: own, items = [], fields = {} }: MailValues,
+  texts: { [K in keyof MailText]?: string | null | undefined } = settings.get('texts')[kind]?.[
+    locale
+  ] ?? {},
+) {
+  const usual = defaultMailText(kind, locale)
+  const [subject, body] = [texts.subject ?? usual.subject, texts.body ?? usual.body]
+  const link = own ?? settings.get('links').home ?? settings.get('app_url') ?? ''
+  const values = {
+    ...fields,
+    platform: settings.get('platform_name'),
+    name: withoutAddress(name),
+    link,
+    title: titleOf(items),
+    items: items.map(textItem).join('\n\n---\n\n'),
   }
+  const label = fill(mailButton(kind, locale), values)
+  const blocks = {
+    '{link}': link && anchor(link, label),
+    '{items}': items.map(htmlItem).join('<hr style="border:0;border-top:1px solid #888">'),
+  }
+  const paragraphs = body.split(/\r?\n(?:[ \t]*\r?\n)+/).map((paragraph) => paragraph.trim())
+  const last = paragraphs.indexOf('{link}')
+  const html = paragraphs.map((paragraph, index) => {
+    if (isBlock(paragraph)) return blocks[paragraph]
+    const text = Bun.escapeHTML(fill(paragraph, values)).replace(/\r?\n/g, '<br>')
+    return index > last && last > 0 ? `<p style="opacity:.75">${text}</p>` : `<p>${text}</p>`
+  })
+  const text = paragraphs.map((paragraph) => fill(paragraph, values)).filter((part) => part !== '')
+  return { subject: oneLine(fill(subject, values)), text: text.join('\n\n'), html: html.join('') }
+}
+
+const isBlock = (text: string): text is '{link}' | '{items}' =>
+  text === '{link}' || text === '{items}'
+
+const fill = (text: string, values: Record<string, string>) =>
+  text.replace(/\{(\w+)\}/g, (whole, name: string) =>
+    Object.hasOwn(values, name) ? (values[name] ?? '') : whole,
+  )
+
+// Anybody can register the address of another person under a name that mail programs would show as a link.
+const withoutAddress = (name: string) => name.replace(/[/:@\\]+|\.(?=\S)/g, ' ')
+
+function titleOf(items: readonly MailItem[]): string {
+  const title = items[0]?.title ?? ''
+  return items.length > 1 ? `${title} (${items.length})` : title
 }
 
 /** An owner's message in a ticket, for the desk. */
@@ -36,58 +73,37 @@ export type OwnerMessage = {
   id: string
   subject: string
   body: string
-  category: string
-  priority: string
+  category: keyof (typeof texts)['en']['desk']['categories']
+  priority: keyof (typeof texts)['en']['desk']['priorities']
   /** Name and address of the ticket's owner. */
   from: string
   link: string
 }
 
-/** Renders a mail to the desk's inbox about waiting tickets, in English. Its content is untrusted. */
-export function renderInboxMail(messages: readonly OwnerMessage[]) {
-  const line = oneLine(messages[0]?.subject ?? '')
-  const subject =
-    messages.length > 1
-      ? `${messages.length} tickets wait: ${line} and others`
-      : `New ticket: ${line}`
-  return deskMail(subject, messages)
-}
-
-/** Renders a mail about an owner's message to the assignee of the ticket. */
-export function renderAnswerMail(message: OwnerMessage) {
-  return deskMail(`Answer in ticket: ${oneLine(message.subject)}`, [message])
-}
-
-function deskMail(subject: string, messages: readonly OwnerMessage[]) {
-  const parts = messages.map(({ id, category, priority, from, body, link, ...ticket }) => {
-    const title = oneLine(ticket.subject)
-    const lead = `${from} wrote in ticket ${id} (${category}, priority ${priority}).`
-    const shown = excerpt(body)
-    return {
-      text: [lead, title, shown, link].join('\n\n'),
-      html: `<p>${Bun.escapeHTML(lead)}</p>${htmlItem({ title, body: shown })}<p><a href="${link}">${link}</a></p>`,
-    }
-  })
-  return {
-    subject,
-    text: parts.map(({ text }) => text).join('\n\n---\n\n'),
-    html: htmlMail('en', Bun.escapeHTML(subject), parts.map(({ html }) => html).join('<hr>')),
-  }
+export function ownerMessageItem(locale: Locale, message: OwnerMessage): MailItem {
+  const { id, subject, body, category, priority, from, link } = message
+  const { wrote, categories, priorities } = texts[locale].desk
+  const words = { id, from, category: categories[category], priority: priorities[priority] }
+  return { lead: fill(wrote, words), title: oneLine(subject), body: excerpt(body), link }
 }
 
 const excerptLength = 1_000
 const excerpt = (text: string) =>
   text.length > excerptLength ? `${text.slice(0, excerptLength).toWellFormed()}…` : text
 
-/** The HTML frame of every mail. `title` and `content` are HTML. */
-function htmlMail(locale: Locale, title: string, content: string) {
-  return `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><title>${title}</title></head><body style="font-family:sans-serif;line-height:1.5;color:#1c2330">${content}</body></html>`
+const textItem = ({ lead, title, body, link }: MailItem) =>
+  [lead, title, body, link].filter((part) => part !== undefined).join('\n\n')
+
+function htmlItem({ lead, title, body, link }: MailItem) {
+  const before = lead === undefined ? '' : `<p>${Bun.escapeHTML(lead)}</p>`
+  const after = link === undefined ? '' : smallLink(Bun.escapeHTML(link))
+  return `${before}<p><b>${Bun.escapeHTML(title)}</b></p><p style="white-space:pre-wrap">${Bun.escapeHTML(body)}</p>${after}`
 }
 
-function htmlItem({ title, body }: Item) {
-  return `<p><b>${Bun.escapeHTML(title)}</b></p><p style="white-space:pre-wrap">${Bun.escapeHTML(body)}</p>`
+function anchor(link: string, label: string) {
+  const href = Bun.escapeHTML(link)
+  return `<p><a href="${href}" ${buttonMark}>${Bun.escapeHTML(label)}</a></p>${smallLink(href)}`
 }
 
-const small = (text: string) => `<p style="color:#555">${text}</p>`
-
-const oneLine = (text: string) => text.replace(/[\p{Cc}\s]+/gu, ' ')
+const smallLink = (href: string) =>
+  `<p style="font-size:13px;word-break:break-all;opacity:.75"><a href="${href}" style="color:inherit">${href}</a></p>`

@@ -3,7 +3,14 @@ import { parseJson } from '../../api/fields.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
 import { outcomeOf, type PushAnswer, post, reasonOf } from './post.ts'
-import { type FcmTarget, type PushDriver, type PushMessage, topicOf } from './pusher.ts'
+import {
+  accountEntry,
+  type FcmTarget,
+  type PushDriver,
+  type PushMessage,
+  PushRefused,
+  topicOf,
+} from './pusher.ts'
 import { createAccessTokens, type ServiceAccount } from './service-account.ts'
 
 type FcmOptions = {
@@ -38,7 +45,6 @@ export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
   }
 }
 
-/** Builds a message with only the options for the platform of the target. */
 function fcmMessage({ token, platform }: FcmTarget, message: PushMessage, now: number) {
   const { title, body, data, type } = message
   const common = { token, notification: { title, body }, data: { ...data, type } }
@@ -52,13 +58,14 @@ function fcmMessage({ token, platform }: FcmTarget, message: PushMessage, now: n
   }
 }
 
-function androidPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
+function androidPart({ type, urgency, ttlSeconds, collapseKey }: PushMessage) {
   return {
     priority: urgency === 'high' ? 'HIGH' : 'NORMAL',
     ttl: `${ttlSeconds}s`,
     collapse_key: collapseKey,
     // The key replaces a waiting message, the tag a displayed one.
-    notification: collapseKey === undefined ? undefined : { tag: collapseKey },
+    // Kinds of the platform share a channel, because an app must create each.
+    notification: { channel_id: type.replace(/^custom\..*/, 'custom'), tag: collapseKey },
   }
 }
 
@@ -87,8 +94,10 @@ function isTokenRefused({ status, text }: PushAnswer) {
 
 function fcmOutcome(answer: PushAnswer, clock: Clock): 'delivered' | 'gone' {
   if (errorCodeOf(answer.text) === 'UNREGISTERED') return 'gone'
-  // Choice: retry, because the operator can fix the credentials.
-  if (answer.status === 401) throw new RetryLater(reasonOf(answer), 0)
+  const reason = `${accountEntry}: ${reasonOf(answer)}`
+  if (errorCodeOf(answer.text) === 'SENDER_ID_MISMATCH') throw new PushRefused(reason)
+  // Choice: retry, because the operator can fix the credentials and the address. No device is forgotten because of them.
+  if ([401, 403, 404, 410].includes(answer.status)) throw new RetryLater(reason, 0)
   return outcomeOf(answer, clock)
 }
 

@@ -14,7 +14,6 @@ type Post = {
   signal?: AbortSignal | undefined
 }
 
-/** The response of a push service. */
 export type PushAnswer = Answer & { host: string }
 
 /** Posts once and does not follow redirects.

@@ -5,7 +5,6 @@ import type { pushPlatforms } from '../../lib/vocabulary.ts'
 import type { DeliveryState } from '../delivery-state.ts'
 import { isWithin, parseSubscription, type WebPushSubscription } from './subscription.ts'
 
-/** A push message for one device. */
 export type PushMessage = {
   title: string
   body: string
@@ -38,6 +37,9 @@ export type Pusher = ReturnType<typeof createPusher>
 /** The push service refuses this message. The token stays valid. */
 export class PushRefused extends Error {}
 
+/** Begins the reason of a failure that the operator can fix there. */
+export const accountEntry = 'FCM_SERVICE_ACCOUNT'
+
 type Drivers = { fcm: PushDriver<FcmTarget> | undefined; webPush: PushDriver<WebPushTarget> }
 
 /** Sends each message through the driver of its target. `unconfigured`: nothing was sent, because FCM is not set up. */
@@ -60,7 +62,9 @@ export function observePushes(pusher: Pusher, { log, state }: Observers): Pusher
       log.debug(isSent ? 'push sent' : 'push not sent', fields)
       return outcome
     } catch (error) {
-      state.failed(withoutAddresses((error as Error).message))
+      const reason = withoutAddresses((error as Error).message)
+      const isNews = state.failed(reason)
+      if (isNews && reason.startsWith(accountEntry)) log.warn('pushes to apps fail', { reason })
       throw error
     }
   }

@@ -3,9 +3,9 @@ import { Type } from '@sinclair/typebox'
 import { parseJson } from '../../api/fields.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
-import { post } from './post.ts'
+import { post, reasonOf } from './post.ts'
+import { accountEntry } from './pusher.ts'
 
-/** The credentials of this server at Google. */
 export type ServiceAccount = {
   projectId: string
   clientEmail: string
@@ -71,10 +71,13 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
     }).toString()
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const answer = await post(account.tokenUri, { headers, body, timeoutMilliseconds })
-    const { host, status, text } = answer
+    const { status, text } = answer
     const grant = parseJson(Grant, text)
     // Choice: retry even when the account itself is refused, because the operator can fix that.
-    if (!grant) throw new RetryLater(`${host} granted no access token (${status})`, 0)
+    if (!grant) {
+      const entry = status >= 400 && status < 500 ? `${accountEntry}: ` : ''
+      throw new RetryLater(`${entry}no access token: ${reasonOf(answer)}`, 0)
+    }
     const { access_token: token, expires_in } = grant
     held = { token, freshUntil: clock.now() + expires_in * 1_000 - spareMilliseconds }
     return token
@@ -91,7 +94,6 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
 
   return {
     current,
-    /** A new token in place of a refused one. */
     renew(refused: string): Promise<string> {
       if (held?.token === refused) held = undefined
       return current()

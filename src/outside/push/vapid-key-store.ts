@@ -10,7 +10,6 @@ export type VapidKeys = {
   publicKey: string
 }
 
-/** Loads the key pair of this server, or creates it at the first start. */
 export function loadVapidKeys(orm: Orm): VapidKeys {
   const known = orm.select().from(vapidKeys).get()
   if (known) return known

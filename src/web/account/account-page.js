@@ -12,13 +12,25 @@ form.addEventListener('submit', async (event) => {
   event.preventDefault()
   const button = form.querySelector('button')
   button.disabled = true
+  showProblems({})
   show(form.dataset.busy, false)
   const problem = await send().catch(() => form.dataset.offline)
   button.disabled = false
-  form.hidden = problem === undefined
-  show(problem ?? form.dataset.done, problem !== undefined)
-  if (problem === undefined) document.querySelector('.next')?.removeAttribute('hidden')
+  if (problem === undefined) finish()
+  else show(problem, true)
 })
+
+/** The first sentence of the success becomes the heading of the page. */
+function finish() {
+  const heading = document.querySelector('h1')
+  const [title, ...rest] = form.dataset.done.split(/(?<=[.!]) /)
+  form.hidden = true
+  heading.textContent = title
+  heading.tabIndex = -1
+  result.textContent = rest.join(' ')
+  heading.focus()
+  document.querySelector('.next')?.removeAttribute('hidden')
+}
 
 /** @returns the error message, or undefined on success
  *  @throws the error of fetch when the server cannot be reached */
@@ -40,12 +52,24 @@ async function send() {
 
 function explain({ message, details }) {
   if (details?.token) return form.dataset.expired
-  const reasons = Object.values(details ?? {})
-  return reasons.length > 0 ? `${message} (${reasons.join(', ')})` : message
+  return showProblems(details ?? {}) ? '' : message
+}
+
+/** Shows problems beside their fields.
+ *  @returns whether all have one */
+function showProblems(problems) {
+  for (const input of form.querySelectorAll('input')) {
+    const problem = problems[input.name]
+    document.getElementById(`${input.id}-problem`).textContent = problem ?? ''
+    input.ariaInvalid = problem === undefined ? null : 'true'
+  }
+  form.querySelector('[aria-invalid]')?.focus()
+  const names = Object.keys(problems)
+  return names.length > 0 && names.every((name) => form.elements.namedItem(name))
 }
 
 function show(text, isError) {
   result.textContent = text
   result.classList.toggle('error', isError)
-  result.focus()
+  if (text !== '') result.focus()
 }

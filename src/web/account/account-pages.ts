@@ -1,3 +1,4 @@
+import type { Settings } from '../../db/settings-store.ts'
 import { type Locale, type Texts, texts } from '../../lib/i18n.ts'
 
 export type AccountPage = keyof Texts['pages']
@@ -11,32 +12,59 @@ const endpoints: Record<AccountPage, string> = {
 }
 
 /** The page behind a mailed or printed link: a form whose button does the POST. */
-export function accountPage(html: string, page: AccountPage, locale: Locale): string {
+export function accountPage(
+  html: string,
+  page: AccountPage,
+  { locale, settings }: { locale: Locale; settings: Settings },
+): string {
   const { form, pages } = texts[locale]
   const { title, lead, button, done } = pages[page]
-  const email =
-    page === 'set-up'
-      ? `<div class="field"><label for="email">${form.email}</label><input id="email" name="email" type="email" autocomplete="username" required></div>`
-      : ''
-  const password =
-    page !== 'reset-password' && page !== 'set-up'
-      ? ''
-      : `<div class="field"><label for="password">${form.password}</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="8" maxlength="256" required aria-describedby="hint"><span class="hint" id="hint">${form.passwordHint}</span></div>`
+  const email = field('email', form.email, 'type="email" autocomplete="username"')
+  const password = field(
+    'password',
+    form.password,
+    'type="password" autocomplete="new-password" minlength="8" maxlength="256"',
+    form.passwordHint,
+  )
+  const fields = { 'reset-password': password, 'set-up': email + password }[page as string] ?? ''
   const next =
     page === 'set-up' ? `<p class="next" hidden><a href="/console">${form.console}</a></p>` : ''
-  const main = `<main>
-<h1>${title}</h1>
-<form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}">
+  const content = `<form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}">
 <p>${lead}</p>
-${email}${password}
+${fields}
 <button class="button primary">${button}</button>
 </form>
 <p role="status" tabindex="-1"></p>
 ${next}
-<noscript><p class="error">${form.noScript}</p></noscript>
+<noscript><p class="error">${form.noScript}</p></noscript>`
+  return inAccountFrame(html, { title, content, locale, settings })
+}
+
+type Framed = { title: string; content: string; locale: Locale; settings: Settings }
+
+const field = (name: string, label: string, attributes: string, hint = '') =>
+  `<div class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" ${attributes} required aria-describedby="${name}-hint ${name}-problem"><span class="hint" id="${name}-hint">${hint}</span><span class="problem" id="${name}-problem"></span></div>`
+
+/** A page in the name and colour of the platform, with a way back to the app. */
+export function inAccountFrame(html: string, { title, content, locale, settings }: Framed): string {
+  const name = Bun.escapeHTML(settings.get('platform_name'))
+  const [appUrl, logo] = [settings.get('app_url'), settings.get('logo_url')]
+  const mark = logo ? `<img src="${Bun.escapeHTML(logo)}" alt="${name}" height="40">` : name
+  const back = appUrl
+    ? `<p><a href="${Bun.escapeHTML(appUrl)}">${texts[locale].form.back.replace('{platform}', () => name)}</a></p>`
+    : ''
+  const main = `<main>
+<h1>${title}</h1>
+${content}
+${back}
 </main>`
   return html
     .replace('<html lang="en">', `<html lang="${locale}">`)
-    .replace('<title>Hostline</title>', `<title>${title}</title>`)
-    .replace('<main></main>', main)
+    .replace('<title></title>', () => `<title>${title} · ${name}</title>`)
+    .replace('</head>', '<link rel="stylesheet" href="/platform.css"></head>')
+    .replace(
+      '<header class="word-mark"></header>',
+      () => `<header class="word-mark">${mark}</header>`,
+    )
+    .replace('<main></main>', () => main)
 }

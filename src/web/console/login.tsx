@@ -1,79 +1,86 @@
 import { useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/errors.ts'
-import { errorText } from '../ui/errors.ts'
-import { Field } from '../ui/field.tsx'
-import { ending, login } from './session.ts'
+import { Button } from '../kit/button.tsx'
+import { errorText } from '../kit/errors.ts'
+import { PasswordField, TextField } from '../kit/fields.tsx'
+import { askForm, useForm } from '../kit/form.tsx'
+import { Filled, fill, texts } from '../kit/texts.tsx'
+import { toast } from '../kit/toast.tsx'
+import { client, ending, login, platform } from './session.ts'
+
+const words = texts.console.login
 
 export function LoginPage() {
   const [needsCode, setNeedsCode] = useState(false)
-  const [problem, setProblem] = useState<string>()
-  const [isBusy, setBusy] = useState(false)
-
-  async function submit(event: SubmitEvent) {
-    event.preventDefault()
-    const given = Object.fromEntries(new FormData(event.currentTarget as HTMLFormElement))
-    setBusy(true)
-    setProblem(undefined)
-    try {
-      await login(given as Parameters<typeof login>[0]) // the names of the inputs below
-    } catch (error) {
-      const asksForCode = error instanceof ApiError && error.reason === 'totp_required'
-      setNeedsCode(needsCode || asksForCode)
-      setProblem(asksForCode ? undefined : problemText(error))
-    }
-    setBusy(false)
-  }
-
+  const { onSubmit, isBusy, error } = useForm(async (given) => {
+    // The names of the inputs below.
+    await login(Object.fromEntries(given) as Parameters<typeof login>[0]).catch((refusal) => {
+      if (asksForCode(refusal)) setNeedsCode(true)
+      throw refusal
+    })
+  })
   return (
     <main class="login">
-      <form onSubmit={submit}>
-        <h1>Hostline</h1>
-        <p class="soft">{ending.value ?? 'Log in as an admin.'}</p>
-        <Field label="E-mail address">
-          {(attributes) => (
-            <input name="email" type="email" autocomplete="username" required {...attributes} />
-          )}
-        </Field>
-        <Field label="Password">
-          {(attributes) => (
-            <input
-              name="password"
-              type="password"
-              autocomplete="current-password"
-              required
-              {...attributes}
-            />
-          )}
-        </Field>
+      <form onSubmit={onSubmit}>
+        <h1>{platform}</h1>
+        <p class="soft">{ending.value ?? words.lead}</p>
+        <TextField label={words.email} name="email" type="email" autocomplete="username" required />
+        <PasswordField label={words.password} name="password" />
         {needsCode && (
-          <Field label="Code" hint="From your authenticator, or a recovery code.">
-            {(attributes) => (
-              <input
-                name="code"
-                autocomplete="one-time-code"
-                required
-                ref={(input) => input?.focus()}
-                {...attributes}
-              />
-            )}
-          </Field>
+          <TextField
+            label={words.code}
+            hint={words.codeHint}
+            name="code"
+            autocomplete="one-time-code"
+            required
+            takesFocus
+          />
         )}
         <p class="error" role="alert">
-          {problem}
+          {error !== undefined && !asksForCode(error) && problemText(error)}
         </p>
-        <button type="submit" class="button primary" disabled={isBusy}>
-          Log in
-        </button>
+        <Button submits tone="primary" disabled={isBusy}>
+          {words.login}
+        </Button>
+        <Button tone="ghost" onClick={askForLink}>
+          {words.forgot}
+        </Button>
         <p class="soft small">
-          No admin yet? The <a href="/">start page</a> says how to become the first.
+          <Filled text={words.firstAdmin} values={{ page: <a href="/">{words.startPage}</a> }} />
         </p>
       </form>
     </main>
   )
 }
 
+const asksForCode = (error: unknown) =>
+  error instanceof ApiError && error.reason === 'totp_required'
+
 function problemText(error: unknown): string {
-  if (error instanceof Error && error.message === 'not_admin')
-    return 'This account is not an admin.'
+  if (error instanceof Error && error.message === 'not_admin') return words.notAdmin
   return errorText(error).text
+}
+
+async function askForLink() {
+  const email = await askForm({
+    title: words.forgot,
+    text: words.forgotText,
+    action: words.mailLink,
+    fields: (
+      <TextField
+        label={words.ownEmail}
+        name="email"
+        type="email"
+        autocomplete="username"
+        required
+        takesFocus
+      />
+    ),
+    async submit(given) {
+      const body = { email: String(given.get('email')) }
+      await client.request('POST /v1/auth/password/forgot', { body })
+      return body.email
+    },
+  })
+  if (email !== undefined) toast(fill(words.mailed, { email }))
 }

@@ -1,16 +1,24 @@
 import { render } from 'preact'
-import { Dialogs } from '../ui/dialog.tsx'
-import { followLinks } from '../ui/router.ts'
-import { Toasts } from '../ui/toast.tsx'
-import { RequiredFactor } from './account/required-factor.tsx'
+import { Dialogs } from '../kit/dialog.tsx'
+import { ErrorBoundary, watchForFaults } from '../kit/error-boundary.tsx'
+import { lazy } from '../kit/lazy.tsx'
+import { followLinks, path } from '../kit/router.ts'
+import { loadTexts } from '../kit/texts.tsx'
+import { Toasts } from '../kit/toast.tsx'
 import { LoginPage } from './login.tsx'
 import { needsFactor, user } from './session.ts'
 import { Shell } from './shell.tsx'
 
+const RequiredFactor = lazy(
+  async () => (await import('./account/second-factor.tsx')).RequiredFactor,
+)
+
 function App() {
   return (
     <>
-      <Screen />
+      <ErrorBoundary place={path.value}>
+        <Screen />
+      </ErrorBoundary>
       <Dialogs />
       <Toasts />
     </>
@@ -18,9 +26,10 @@ function App() {
 }
 
 function Screen() {
-  if (!user.value) return <LoginPage />
+  if (user.value?.role !== 'admin') return <LoginPage />
   return needsFactor.value ? <RequiredFactor /> : <Shell />
 }
 
 followLinks('/console')
-render(<App />, document.getElementById('app') ?? document.body)
+watchForFaults()
+void loadTexts().then(() => render(<App />, document.getElementById('app') ?? document.body))

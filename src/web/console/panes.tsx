@@ -1,8 +1,14 @@
 import { ChevronLeft } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { navigate, path, withQuery } from '../ui/router.ts'
-import { useShortcut } from '../ui/shortcuts.tsx'
+import { Avatar } from '../kit/avatar.tsx'
+import { Stale } from '../kit/list.tsx'
+import { navigate, path, withQuery } from '../kit/router.ts'
+import { useShortcut } from '../kit/shortcuts.tsx'
+import { Failure, Loading } from '../kit/states.tsx'
+import { texts } from '../kit/texts.tsx'
+import { VirtualList } from '../kit/virtual-list.tsx'
+import type { List } from './data.ts'
 import './panes.css'
 
 type PanesProps = {
@@ -22,14 +28,19 @@ export function Panes({ area, title, list, detail }: PanesProps) {
   const frame = useRef<HTMLDivElement>(null)
   const selected = selectedId()
   useFocusOnChange(frame, selected)
-  useShortcut('u', `Back to the list`, () => navigate(withQuery({}, `/console/${area}`)))
+  useShortcut('u', texts.console.desk.back, () => navigate(withQuery({}, `/console/${area}`)))
   return (
     <div class="panes" ref={frame}>
       <h1 tabIndex={-1}>{title}</h1>
-      <section class="pane-list" aria-label={`List of ${title.toLowerCase()}`}>
+      <section class="pane-list" aria-label={title}>
         {list}
       </section>
-      <section class="pane-detail" aria-label="Details" tabIndex={-1}>
+      <section
+        class="pane-detail"
+        aria-label={texts.console.desk.details}
+        tabIndex={-1}
+        key={selected}
+      >
         {detail}
       </section>
     </div>
@@ -54,10 +65,84 @@ function useFocusOnChange(frame: { current: HTMLElement | null }, selected: stri
     const list = frame.current?.querySelector<HTMLElement>('.pane-list')
     if (!list || left === selected) return
     if (selected === undefined) {
-      const row = list.querySelector<HTMLElement>(`[data-id="${CSS.escape(left ?? '')}"]`)
+      const row = list.querySelector<HTMLElement>(`[data-id="${CSS.escape(left ?? '')}"] a`)
       return (row ?? frame.current?.querySelector('h1'))?.focus()
     }
     if (getComputedStyle(list).visibility !== 'hidden') return
     frame.current?.querySelector<HTMLElement>('.pane-detail')?.focus()
   }, [selected])
+}
+
+/** In rem, the same for the rows of all areas. */
+const rowRems = 3.75
+const rowHeight = () =>
+  rowRems * Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
+
+type PaneRowsProps<T> = {
+  label: string
+  list: List<T>
+  /** The filters: another list begins at its top. */
+  listKey: string
+  /** Shown when the list is empty. */
+  empty: ComponentChildren
+  render: (item: T) => ComponentChildren
+}
+
+/** The rows of an area. While another filter loads, the old rows stay. */
+export function PaneRows<T extends { id: string }>(props: PaneRowsProps<T>) {
+  const { label, list, listKey, empty, render } = props
+  const { error, hasMore } = list
+  const before = useRef<{ key: string; items: T[] }>({ key: listKey, items: [] })
+  if (list.data) before.current = { key: listKey, items: list.items }
+  const { key, items } = before.current
+  const hasFailed = error !== undefined && !list.isStale
+  if (items.length === 0 && hasFailed) return <Failure error={error} retry={list.retry} />
+  if (items.length === 0 && !list.data) return <Loading rows={8} />
+  if (items.length === 0) return <>{empty}</>
+  return (
+    <>
+      <Stale from={list} />
+      <div class="pane-rows" aria-busy={!list.data}>
+        <VirtualList
+          key={key}
+          label={label}
+          items={items}
+          keyOf={({ id }) => id}
+          rowHeight={rowHeight()}
+          render={render}
+          {...(hasMore && !hasFailed && { onEnd: list.loadMore })}
+        />
+      </div>
+      {hasFailed && <Failure error={error} retry={list.retry} />}
+    </>
+  )
+}
+
+type ItemRowProps = {
+  id: string
+  address: string
+  name: string
+  picture?: string | undefined
+  /** Beside the name. */
+  end?: ComponentChildren
+  children: ComponentChildren
+}
+
+/** The row of a person or a report: a picture and two lines. */
+export function ItemRow({ id, address, name, picture, end, children }: ItemRowProps) {
+  const isOpen = id === selectedId()
+  return (
+    <div class={`item ${isOpen ? 'open' : ''}`} data-id={id}>
+      <Avatar name={name} picture={picture} />
+      <a href={withQuery({}, address)} aria-current={isOpen ? 'true' : undefined}>
+        <span class="row between">
+          <strong class="truncate" dir="auto">
+            {name}
+          </strong>
+          {end}
+        </span>
+        <span class="truncate">{children}</span>
+      </a>
+    </div>
+  )
 }

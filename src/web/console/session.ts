@@ -7,22 +7,31 @@ import {
   type User,
   webStorage,
 } from '../../../client/src/client.ts'
-import { watchStatus } from '../ui/connection.tsx'
-import { closeDialogs } from '../ui/dialog.tsx'
-import { toast } from '../ui/toast.tsx'
+import { watchStatus } from '../kit/connection.tsx'
+import { closeDialogs } from '../kit/dialog.tsx'
+import { type Language, language, speak, texts } from '../kit/texts.tsx'
+import { toast } from '../kit/toast.tsx'
 import { confirmIdentity } from './confirm-identity.tsx'
 
-/** One client for the console: all tabs share the session and its renewal. */
+/** One client for the console: all tabs share the session and its renewal. Its keys are its own: an app of the same
+ *  origin may use the client, too, with the session of another user. */
 export const client = createClient({
   baseUrl: location.origin,
-  storage: webStorage(localStorage),
-  language: 'en',
+  storage: webStorage({
+    getItem: (key) => localStorage.getItem(`console ${key}`),
+    setItem: (key, value) => localStorage.setItem(`console ${key}`, value),
+    removeItem: (key) => localStorage.removeItem(`console ${key}`),
+  }),
+  language: language.value,
 })
+/** The name of the platform, which the service puts into the title. */
+export const platform = document.title
 /** The service requires a second factor before any other request of this admin. */
 export const needsFactor = signal(false)
 /** Sends a request. When the service asks for a recent proof of identity, asks the user and sends it once more. */
-export const request: Request = (route, ...options) => {
-  const send = () => client.request(route, ...options)
+export const request: Request = (...given: Parameters<Request>): Promise<never> => {
+  // The same function, so that the forms of its responses are the same.
+  const send = () => client.request(...given) as Promise<never>
   return send()
     .catch(async (error: unknown) => {
       if (refusalOf(error) !== 'confirm_required' || !(await confirmIdentity(prove))) throw error
@@ -38,9 +47,15 @@ export const user = signal<User | undefined>(client.restore())
 export const ending = signal<string | undefined>(undefined)
 export const status = watchStatus(client)
 
+/** Reading first and listening later would miss what happens in between. */
+const openingMilliseconds = 500
+let opening = Promise.resolve()
+/** Resolves when the channel has opened after the login, or takes its time. */
+export const opened = (): Promise<void> => opening
+
 if (user.value) goLive()
 client.on('session_ended', () => {
-  leave('Your session has ended. Log in again.')
+  leave(texts.console.shell.ended)
 })
 
 /** @throws ApiError · `not_admin` when the credentials belong to a user who is no admin */
@@ -50,12 +65,30 @@ export async function login(credentials: { email: string; password: string; code
     await client.logout()
     throw new Error('not_admin')
   }
+  const { locale = language.value } = await client.request('GET /v1/users/me').catch(noProfile)
+  if (locale !== language.value) return switchLanguage(locale)
   ending.value = undefined
-  user.value = loggedIn
   goLive()
+  user.value = loggedIn
 }
 
+/** Such as before the second factor that is required. */
+const noProfile = () => ({ locale: undefined })
+
+/** Loads the page again in another language, with the session of before. */
+export async function switchLanguage(chosen: Language) {
+  await speak(chosen)
+  location.reload()
+}
+
+/** Work that a logout, or a tab that is left, must not lose. */
+export const beforeLeaving = new Set<() => Promise<unknown>>()
+addEventListener('visibilitychange', () => {
+  if (document.hidden) for (const work of beforeLeaving) void work()
+})
+
 export async function logout() {
+  await Promise.allSettled([...beforeLeaving].map((work) => work()))
   forgetDrafts()
   await end(undefined)
 }
@@ -65,9 +98,7 @@ async function end(reason: string | undefined) {
   try {
     await client.logout()
   } catch {
-    toast(
-      'You are logged out here. The service could not be reached: there the session ends by itself.',
-    )
+    toast(texts.console.shell.endedHere)
   }
 }
 
@@ -81,13 +112,16 @@ function leave(reason: string | undefined) {
 // Drafts must not be left to the next user of this browser.
 function forgetDrafts() {
   for (const key of Object.keys(localStorage)) {
-    if (key.startsWith('hostline draft ')) localStorage.removeItem(key)
+    if (/^hostline (broadcast )?draft /.test(key)) localStorage.removeItem(key)
   }
 }
 
 /** Opens the channel, also after the service has closed it for good. It closes with the session. */
 export function goLive() {
-  client.connect().catch(() => {})
+  opening = Promise.race([
+    client.connect().catch(() => {}),
+    new Promise<void>((resolve) => setTimeout(resolve, openingMilliseconds)),
+  ])
 }
 
 const refusalOf = (error: unknown) =>
@@ -96,6 +130,6 @@ const refusalOf = (error: unknown) =>
 function noteMissingRight(error: unknown): never {
   const reason = refusalOf(error)
   if (reason === 'totp_required') needsFactor.value = true
-  if (reason === 'role_required' && user.value) void end('You are no longer an admin.')
+  if (reason === 'role_required' && user.value) void end(texts.console.shell.noAdmin)
   throw error
 }

@@ -10,26 +10,42 @@ import {
   UsersRound,
 } from 'lucide-preact'
 import type { ComponentType } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { ChannelStatus } from '../../../client/src/client.ts'
-import { ConnectionState } from '../ui/connection.tsx'
-import { count } from '../ui/format.ts'
-import { navigate, path } from '../ui/router.ts'
-import { showShortcuts, useShortcut } from '../ui/shortcuts.tsx'
-import { AccountPage } from './account/account-page.tsx'
-import { AnnouncementsPage } from './announcements/announcements-page.tsx'
-import { deskCounts, openReports } from './counts.ts'
+import { Avatar } from '../kit/avatar.tsx'
+import { Button, IconButton } from '../kit/button.tsx'
+import { ConnectionState } from '../kit/connection.tsx'
+import { ErrorBoundary } from '../kit/error-boundary.tsx'
+import { count } from '../kit/format.ts'
+import { lazy, loadAllPages } from '../kit/lazy.tsx'
+import { Mark } from '../kit/mark.tsx'
+import { navigate, openTitle, path } from '../kit/router.ts'
+import { showShortcuts, useShortcut } from '../kit/shortcuts.tsx'
+import { fill, texts } from '../kit/texts.tsx'
+import { counts, openReports, waiting, warnings } from './attention.ts'
+import { forget, refreshSoon, useQuery } from './data.ts'
 import { DeskPage } from './desk/desk-page.tsx'
-import { DeskViews } from './desk/desk-views.tsx'
-import { PeoplePage } from './people/people-page.tsx'
-import { ReportsPage } from './reports/reports-page.tsx'
-import { goLive, logout, status, user } from './session.ts'
-import { SystemPage } from './system/system-page.tsx'
-import { openTitle } from './title.ts'
+import { DeskViews } from './desk/list-pane.tsx'
+import { client, goLive, logout, platform, status, user } from './session.ts'
+// The styles of a lazy page are not loaded with it.
+import './account/account.css'
+import './announcements/announcements.css'
+import './people/people.css'
+import './reports/reports.css'
+import './system/system.css'
+
+const PeoplePage = lazy(async () => (await import('./people/people-page.tsx')).PeoplePage)
+const ReportsPage = lazy(async () => (await import('./reports/reports-page.tsx')).ReportsPage)
+const AnnouncementsPage = lazy(
+  async () => (await import('./announcements/announcements-page.tsx')).AnnouncementsPage,
+)
+const SystemPage = lazy(async () => (await import('./system/system-page.tsx')).SystemPage)
+const AccountPage = lazy(async () => (await import('./account/account-page.tsx')).AccountPage)
+const { areas: titles, shell: words } = texts.console
+const idleMilliseconds = 2_000
 
 type Area = {
-  name: string
-  title: string
+  name: keyof typeof titles
   key: string
   icon: ComponentType
   page: ComponentType
@@ -39,54 +55,72 @@ type Area = {
 const areas: Area[] = [
   {
     name: 'desk',
-    title: 'Desk',
     key: 'd',
     icon: Inbox,
     page: DeskPage,
-    badge: () => deskCounts.value?.waiting,
+    badge: () => counts.value?.waiting,
   },
   {
     name: 'reports',
-    title: 'Reports',
     key: 'r',
     icon: Flag,
     page: ReportsPage,
     badge: () => openReports.value,
   },
-  { name: 'people', title: 'People', key: 'p', icon: UsersRound, page: PeoplePage },
+  { name: 'people', key: 'p', icon: UsersRound, page: PeoplePage },
   {
     name: 'announcements',
-    title: 'Broadcast',
     key: 'b',
     icon: Megaphone,
     page: AnnouncementsPage,
   },
-  { name: 'system', title: 'System', key: 's', icon: Activity, page: SystemPage },
-  { name: 'account', title: 'Account', key: 'a', icon: UserRound, page: AccountPage },
+  {
+    name: 'system',
+    key: 's',
+    icon: Activity,
+    page: SystemPage,
+    badge: () => warnings.value,
+  },
+  { name: 'account', key: 'a', icon: UserRound, page: AccountPage },
 ]
 
 const areaNamed = (address: string) => areas.find(({ name }) => name === address.split('/')[2])
 
 export function Shell() {
   const area = areaNamed(path.value)
+  const main = useRef<HTMLElement>(null)
+  useAttention()
   useEffect(() => {
     if (!area) navigate(addressOfLink() ?? '/console/desk', 'replace')
   }, [area])
+  useEffect(() => {
+    const timer = setTimeout(loadAllPages, idleMilliseconds)
+    return () => clearTimeout(timer)
+  }, [])
+  // Another page begins at its top.
+  useEffect(() => {
+    if (main.current) main.current.scrollTop = 0
+  }, [path.value])
   useSignalEffect(() => {
-    const parts = [openTitle.value, areaNamed(path.value)?.title, 'Hostline']
-    document.title = parts.filter(Boolean).join(' · ')
+    const area = areaNamed(path.value)
+    const parts = [openTitle.value, area && titles[area.name], platform]
+    const prefix = waiting.value > 0 ? `(${count(waiting.value)}) ` : ''
+    document.title = prefix + parts.filter(Boolean).join(' · ')
   })
-  useShortcut('?', 'Show the shortcuts', showShortcuts)
+  useShortcut('?', words.showShortcuts, showShortcuts)
   if (!area) return null
   const Page = area.page
   return (
     <div class="shell">
       <a class="skip visually-hidden" href="#main">
-        Skip to the content
+        {words.skip}
       </a>
       <header class="side">
-        <p class="brand">Hostline</p>
-        <nav aria-label="Areas">
+        <p class="brand row">
+          <Mark />
+          <span class="truncate">{platform}</span>
+        </p>
+        <nav aria-label={words.areas}>
           {areas.map((known) => (
             <AreaLink key={known.name} area={known} isCurrent={known === area} />
           ))}
@@ -98,24 +132,61 @@ export function Shell() {
           <Connection />
         </div>
       )}
-      <main id="main" tabIndex={-1} class={path.value.split('/').length > 3 ? 'has-detail' : ''}>
-        <Page />
+      <main
+        id="main"
+        tabIndex={-1}
+        ref={main}
+        class={path.value.split('/').length > 3 ? 'has-detail' : ''}
+      >
+        <ErrorBoundary place={path.value}>
+          <Page />
+        </ErrorBoundary>
       </main>
     </div>
   )
 }
 
+const reports = 'GET /v1/admin/reports'
+const openQuery = { query: { status: 'open', per_page: 1 } } as const
+const inBackground = { inBackground: true }
+
+/** Reads what waits, for badges and the title of the tab. */
+function useAttention() {
+  const tickets = useQuery('GET /v1/admin/support/counts', {}, inBackground)
+  const open = useQuery(reports, openQuery, inBackground)
+  const system = useQuery('GET /v1/admin/system', {}, { every: 300 })
+  useEffect(() => {
+    counts.value = tickets.data
+    openReports.value =
+      open.data && 'total' in open.data.pagination ? open.data.pagination.total : undefined
+    warnings.value = system.data?.warnings.filter(({ code }) => isUrgent(code)).length
+  })
+  useEffect(
+    () =>
+      client.on('report_created', () => {
+        forget(reports)
+        refreshSoon(reports, openQuery)
+      }),
+    [],
+  )
+}
+
+/** The others are settings, which do not change from one day to the next. */
+const urgentCodes = ['dead_jobs', 'webhooks_failing', 'webhook_events_dropped', 'replica_lag']
+const isUrgent = (code: string) => urgentCodes.includes(code)
+
 function AreaLink({ area, isCurrent }: { area: Area; isCurrent: boolean }) {
-  const { name, title, key, icon: Icon, badge } = area
+  const { name, key, icon: Icon, badge } = area
+  const title = titles[name]
   const address = `/console/${name}`
-  useShortcut(`g ${key}`, `Go to ${title}`, () => navigate(address))
-  const waiting = badge?.() ?? 0
+  useShortcut(`g ${key}`, fill(words.goTo, { area: title }), () => navigate(address))
+  const amount = badge?.() ?? 0
   return (
     <>
       <a href={address} aria-current={isCurrent ? 'page' : undefined}>
         <Icon />
         <span class="title">{title}</span>
-        {waiting > 0 && <span class="badge accent number">{count(waiting)}</span>}
+        {amount > 0 && <span class="badge number">{count(amount)}</span>}
       </a>
       {name === 'desk' && isCurrent && <DeskViews />}
     </>
@@ -130,39 +201,32 @@ function Connection() {
     <span class="row">
       <ConnectionState status={status.value} />
       {status.value === 'closed' && (
-        <button type="button" class="button ghost" onClick={goLive}>
-          Reconnect
-        </button>
+        <Button tone="ghost" onClick={goLive}>
+          {words.reconnect}
+        </Button>
       )}
     </span>
   )
 }
 
 function SideFooter() {
+  const name = user.value?.display_name ?? ''
   return (
     <div class="side-footer">
       <Connection />
       <div class="row between">
-        <span class="small soft truncate">{user.value?.display_name}</span>
+        <span class="row me">
+          <Avatar name={name} />
+          <span class="small soft truncate">{name}</span>
+        </span>
         <span class="row">
-          <button
-            type="button"
-            class="button ghost icon"
-            aria-label="Keyboard shortcuts"
-            title="Keyboard shortcuts (?)"
+          <IconButton
+            icon={Keyboard}
+            label={texts.kit.shortcuts}
+            keys="?"
             onClick={showShortcuts}
-          >
-            <Keyboard />
-          </button>
-          <button
-            type="button"
-            class="button ghost icon"
-            aria-label="Log out"
-            title="Log out"
-            onClick={logout}
-          >
-            <LogOut />
-          </button>
+          />
+          <IconButton icon={LogOut} label={words.logout} onClick={logout} />
         </span>
       </div>
     </div>

@@ -1,35 +1,37 @@
 import { SendHorizontal } from 'lucide-preact'
-import type { NewMessage } from '../../../client/src/client.ts'
-import { AttachButton, UploadList, useUploads } from './attachments.tsx'
+import { useState } from 'preact/hooks'
+import { IconButton } from '../kit/button.tsx'
+import { AttachButton, AttachedFiles } from './attachments.tsx'
 import { useDraft } from './drafts.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
+import type { Thread } from './thread-view.tsx'
 
-type ComposerProps = { conversationId: string; send: (message: NewMessage) => void }
+type ComposerProps = { conversationId: string; thread: Thread }
 
-export function Composer({ conversationId, send }: ComposerProps) {
+export function Composer({ conversationId, thread }: ComposerProps) {
   const { client } = useMe()
   const text = texts.value.chat
   const draft = useDraft(`chat ${conversationId}`)
   const body = draft.value['body'] ?? ''
-  const uploads = useUploads(1)
-  const [file] = uploads.files
-  const isReady = !uploads.isUploading && (body.trim() !== '' || file !== undefined)
+  const [file, setFile] = useState<File>()
+  const isReady = body.trim() !== '' || file !== undefined
 
   function submit(event: Event) {
     event.preventDefault()
     if (!isReady) return
-    // The response to an upload has the fields of a file message. With a file the text may be empty.
-    send(file ? { type: 'file', body, ...file } : { body })
+    // With a file the text may be empty.
+    const sending = file ? thread.sendFile(file, { body }) : thread.send({ body })
+    sending.catch(() => {}) // the outbox shows what was refused
     draft.value = {}
-    uploads.clear()
+    setFile(undefined)
   }
 
   return (
     <form class="composer" onSubmit={submit}>
-      <UploadList uploads={uploads} />
+      <AttachedFiles files={file ? [file] : []} remove={() => setFile(undefined)} />
       <div class="row">
-        <AttachButton uploads={uploads} />
+        <AttachButton isDisabled={file !== undefined} add={([chosen]) => setFile(chosen)} />
         <textarea
           rows={1}
           dir="auto"
@@ -47,17 +49,17 @@ export function Composer({ conversationId, send }: ComposerProps) {
             // While an input method is composing, Enter accepts a character.
             if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event)
           }}
-          onPaste={({ clipboardData }) => uploads.add(clipboardData?.files ?? [])}
+          onPaste={({ clipboardData }) => {
+            if (clipboardData?.files[0]) setFile(clipboardData.files[0])
+          }}
         />
-        <button
-          type="submit"
-          class="button primary icon"
-          aria-label={text.send}
-          title={text.send}
-          aria-disabled={!isReady}
-        >
-          <SendHorizontal />
-        </button>
+        <IconButton
+          submits
+          tone="primary"
+          icon={SendHorizontal}
+          label={text.send}
+          isBusy={!isReady}
+        />
       </div>
     </form>
   )

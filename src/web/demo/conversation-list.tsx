@@ -1,31 +1,31 @@
 import { MessageCircle, MessageCirclePlus } from 'lucide-preact'
 import type { ConversationListItem } from '../../../client/src/client.ts'
-import { useAction } from '../ui/action.ts'
-import { Avatar } from '../ui/avatar.tsx'
-import { count } from '../ui/format.ts'
-import { Empty } from '../ui/states.tsx'
-import { fill } from '../ui/texts.ts'
-import { Time } from '../ui/time.tsx'
+import { useAction } from '../kit/action.ts'
+import { Avatar } from '../kit/avatar.tsx'
+import { Button } from '../kit/button.tsx'
+import { Empty } from '../kit/states.tsx'
+import { fill } from '../kit/texts.tsx'
+import { Time } from '../kit/time.tsx'
 import { texts } from './language.tsx'
 import { ListEnd } from './list-end.tsx'
 import { useMe } from './me.ts'
 import { go, linkTo } from './place.ts'
 import { otherSide, sessions } from './session.ts'
+import { UnreadBadge } from './unread-badge.tsx'
 
 export function ConversationList() {
   const { inbox } = useMe()
   const text = texts.value.chat
-  const conversations = inbox.conversations.value
   return (
     <div class="scroll">
       <NewConversation />
-      {inbox.isLoaded.value && conversations.length === 0 && (
+      {inbox.status === 'ready' && inbox.items.length === 0 && (
         <Empty icon={MessageCircle} title={text.none}>
           <p>{text.noneText}</p>
         </Empty>
       )}
       <ul class="rows" aria-label={text.conversations}>
-        {conversations.map((item) => (
+        {inbox.items.map((item) => (
           <Row key={item.id} item={item} />
         ))}
       </ul>
@@ -50,12 +50,7 @@ function Row({ item }: { item: ConversationListItem }) {
           </span>
           <span class="row between">
             <span class="small soft truncate">{previewOf(last_message)}</span>
-            {unread_count > 0 && (
-              <span class="badge accent number">
-                {count(unread_count)}
-                <span class="visually-hidden"> {texts.value.unread}</span>
-              </span>
-            )}
+            <UnreadBadge unread={unread_count} />
           </span>
         </span>
       </a>
@@ -74,20 +69,19 @@ function previewOf(last: ConversationListItem['last_message']): string {
 function NewConversation() {
   const { side, inbox, user } = useMe()
   const text = texts.value.chat
-  const other = sessions[otherSide(side)].value.user.value
+  const other = sessions[otherSide(side)].user.value
   const begin = useAction(async (userId: string) => go(side, 'chat', await inbox.open(userId)))
   return (
     <div class="begin">
       {other && other.id !== user.id ? (
-        <button
-          type="button"
-          class="button primary"
-          disabled={begin.isBusy}
+        <Button
+          tone="primary"
+          icon={MessageCirclePlus}
+          isBusy={begin.isBusy}
           onClick={() => begin.run(other.id)}
         >
-          <MessageCirclePlus />
           <span class="truncate">{fill(text.writeTo, { name: other.display_name })}</span>
-        </button>
+        </Button>
       ) : (
         <p class="small soft">{text.nobodyElse}</p>
       )}
@@ -102,9 +96,9 @@ function NewConversation() {
           }}
         >
           <input name="user_id" aria-label={text.userId} placeholder={text.userId} required />
-          <button type="submit" class="button" disabled={begin.isBusy}>
+          <Button submits isBusy={begin.isBusy}>
             {text.write}
-          </button>
+          </Button>
         </form>
         <p class="soft">
           {text.ownId} <code>{user.id}</code>

@@ -1,13 +1,15 @@
-import { Dialogs } from '../ui/dialog.tsx'
-import { count } from '../ui/format.ts'
-import { navigate } from '../ui/router.ts'
-import { useShortcut } from '../ui/shortcuts.tsx'
-import { ThemeSelect } from '../ui/theme.tsx'
-import { Toasts } from '../ui/toast.tsx'
+import { Play } from 'lucide-preact'
+import { ActionButton } from '../kit/button.tsx'
+import { Dialogs } from '../kit/dialog.tsx'
+import { navigate } from '../kit/router.ts'
+import { useShortcut } from '../kit/shortcuts.tsx'
+import { ThemeSelect } from '../kit/theme.tsx'
+import { Toasts } from '../kit/toast.tsx'
 import { LanguageSelect, texts } from './language.tsx'
 import { Panel } from './panel.tsx'
 import { linkToSide, shownSide } from './place.ts'
-import { type Side, sessions, sides } from './session.ts'
+import { type Side, sessions, sides, startWithTwo } from './session.ts'
+import { UnreadBadge } from './unread-badge.tsx'
 
 export function Demo() {
   const { keys } = texts.value
@@ -19,7 +21,7 @@ export function Demo() {
       <SideSwitch />
       <main class={`panels shows-${shownSide.value}`}>
         {sides.map((side) => (
-          <Panel key={side} session={sessions[side].value} />
+          <Panel key={side} session={sessions[side]} />
         ))}
       </main>
       <Dialogs />
@@ -46,7 +48,20 @@ function Head() {
         <LanguageSelect />
         <ThemeSelect />
       </div>
+      <Start />
     </header>
+  )
+}
+
+/** One button while nobody is logged in. */
+function Start() {
+  const { text, action } = texts.value.start
+  if (sides.some((side) => sessions[side].user.value)) return null
+  return (
+    <div class="start row wrap">
+      <ActionButton tone="primary" icon={Play} texts={{ button: action }} work={startWithTwo} />
+      <p class="soft small">{text}</p>
+    </div>
   )
 }
 
@@ -63,18 +78,13 @@ function SideSwitch() {
 }
 
 function SideLink({ side }: { side: Side }) {
-  const { user, unreadCount } = sessions[side].value
+  const { user, unreadCount } = sessions[side]
   const isShown = side === shownSide.value
   return (
     <a href={linkToSide(side)} aria-current={isShown ? 'true' : undefined}>
       <span class="row">
         <span class="truncate">{user.value?.display_name ?? texts.value.sides[side]}</span>
-        {!isShown && unreadCount.value > 0 && (
-          <span class="badge accent number">
-            {count(unreadCount.value)}
-            <span class="visually-hidden"> {texts.value.unread}</span>
-          </span>
-        )}
+        {!isShown && <UnreadBadge unread={unreadCount.value} />}
       </span>
     </a>
   )

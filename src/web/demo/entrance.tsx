@@ -1,10 +1,8 @@
-import { Wand } from 'lucide-preact'
 import { useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/client.ts'
-import { errorText, fieldProblems } from '../ui/errors.ts'
-import { Field } from '../ui/field.tsx'
-import { fill, uiTexts } from '../ui/texts.ts'
-import { inventPerson } from './invented-people.ts'
+import { errorText, fieldProblems } from '../kit/errors.ts'
+import { Field } from '../kit/field.tsx'
+import { fill, language } from '../kit/texts.tsx'
 import { texts } from './language.tsx'
 import type { Session } from './session.ts'
 
@@ -16,7 +14,6 @@ export function Entrance({ session }: { session: Session }) {
   const [mode, setMode] = useState<Mode>('register')
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
-  const [shownPassword, setShownPassword] = useState<string>()
   const form = useRef<HTMLFormElement>(null)
 
   async function submit(event: SubmitEvent) {
@@ -33,16 +30,6 @@ export function Entrance({ session }: { session: Session }) {
     }
   }
 
-  function fillIn() {
-    const person = inventPerson()
-    for (const [name, value] of Object.entries(person)) {
-      const input = form.current?.elements.namedItem(name)
-      if (input instanceof HTMLInputElement) input.value = value
-    }
-    setShownPassword(person.password)
-    setError(undefined)
-  }
-
   return (
     <form class="entrance" ref={form} onSubmit={submit}>
       <h2>{texts.value.sides[session.side]}</h2>
@@ -54,21 +41,13 @@ export function Entrance({ session }: { session: Session }) {
           setError(undefined)
         }}
       />
-      <Fields mode={mode} error={error} shownPassword={shownPassword} />
+      <Fields mode={mode} error={error} />
       <p class="error" role="alert">
         {problemText(error, mode)}
       </p>
-      <div class="row wrap">
-        <button type="submit" class="button primary" disabled={isBusy}>
-          {text[mode]}
-        </button>
-        {mode === 'register' && (
-          <button type="button" class="button" onClick={fillIn}>
-            <Wand />
-            {text.fillIn}
-          </button>
-        )}
-      </div>
+      <button type="submit" class="button primary" disabled={isBusy}>
+        {text[mode]}
+      </button>
     </form>
   )
 }
@@ -88,13 +67,12 @@ function ModeSwitch({ mode, choose }: { mode: Mode; choose: (mode: Mode) => void
   )
 }
 
-type FieldsProps = { mode: Mode; error: unknown; shownPassword: string | undefined }
+type FieldsProps = { mode: Mode; error: unknown }
 
-function Fields({ mode, error, shownPassword }: FieldsProps) {
+function Fields({ mode, error }: FieldsProps) {
   const text = texts.value.entrance
   const problems = fieldProblems(error)
   const isNew = mode === 'register'
-  const passwordHint = shownPassword ? fill(text.filledIn, { password: shownPassword }) : text.hint
   return (
     <>
       {isNew && (
@@ -115,7 +93,7 @@ function Fields({ mode, error, shownPassword }: FieldsProps) {
           <input name="email" type="email" autocomplete="username" required {...attributes} />
         )}
       </Field>
-      <Field label={text.password} hint={isNew && passwordHint} problem={problems['password']}>
+      <Field label={text.password} hint={isNew && text.hint} problem={problems['password']}>
         {(attributes) => (
           <input
             name="password"
@@ -144,7 +122,7 @@ function problemText(error: unknown, mode: Mode): string | undefined {
 
 /** `in 42 minutes`, in the language of the page. */
 function fromNow(seconds: number): string {
-  const format = new Intl.RelativeTimeFormat(uiTexts.value.locale, { numeric: 'always' })
+  const format = new Intl.RelativeTimeFormat(language.value, { numeric: 'always' })
   return seconds < 90
     ? format.format(seconds, 'second')
     : format.format(Math.ceil(seconds / 60), 'minute')

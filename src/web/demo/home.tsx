@@ -1,36 +1,43 @@
 import { Bell, LifeBuoy, LogOut, MessageCircle } from 'lucide-preact'
 import type { ComponentType } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { User } from '../../../client/src/client.ts'
-import { Avatar } from '../ui/avatar.tsx'
-import { count } from '../ui/format.ts'
-import { openBlocks } from './blocks.ts'
+import { useStore } from '../../../client/src/preact.ts'
+import { openBlocks, openInbox, openNotifications } from '../../../client/src/state.ts'
+import { Avatar } from '../kit/avatar.tsx'
+import { IconButton } from '../kit/button.tsx'
 import { ConnectionSwitch } from './connection-switch.tsx'
 import { ConversationList } from './conversation-list.tsx'
-import { openInbox } from './inbox.ts'
-import { texts } from './language.tsx'
+import { language, texts } from './language.tsx'
 import { MeContext, useMe } from './me.ts'
 import { NotificationList } from './notification-list.tsx'
-import { openNotificationBadge } from './notifications.ts'
-import { openOutbox } from './outbox.ts'
-import { go, linkTo, placeOf, type Tab } from './place.ts'
+import { go, linkTo, placeOf, type Tab, tabs } from './place.ts'
 import type { Session } from './session.ts'
-import { useStore } from './store.ts'
 import { ThreadView } from './thread-view.tsx'
 import { Tickets } from './tickets.tsx'
+import { UnreadBadge } from './unread-badge.tsx'
 
 export function Home({ session, user }: { session: Session; user: User }) {
   const { client, side } = session
-  const inbox = useStore(() => openInbox(client, user.id))
-  const outbox = useStore(() => openOutbox(session))
-  const [blocks] = useState(() => openBlocks(client))
-  const badge = useStore(() => openNotificationBadge(client))
-  const unread = { chat: inbox.unreadCount.value, tickets: 0, notifications: badge.count.value }
+  const inbox = useStore(() => openInbox(client), [client])
+  const outbox = useStore(() => ({ ...session.outbox, close() {} }), [session])
+  const blocks = useStore(() => openBlocks(client), [client])
+  const notifications = useStore(() => openNotifications(client), [client])
+  const chat = inbox?.items.reduce((sum, { unread_count }) => sum + unread_count, 0) ?? 0
+  const unread = { chat, tickets: 0, notifications: notifications?.unread ?? 0 }
   useEffect(() => {
     session.unreadCount.value = unread.chat + unread.notifications
   })
+  // Notifications are written in the language of the account, also for people who are offline.
+  useEffect(
+    () => void client.account.update({ locale: language.value }).catch(() => {}),
+    [client, language.value],
+  )
+  if (!inbox || !outbox || !blocks || !notifications) return null
   return (
-    <MeContext.Provider value={{ side, session, client, user, inbox, outbox, blocks }}>
+    <MeContext.Provider
+      value={{ side, session, client, user, inbox, outbox, blocks, notifications }}
+    >
       <header class="panel-head">
         <Avatar name={user.display_name} />
         <div class="who">
@@ -38,30 +45,18 @@ export function Home({ session, user }: { session: Session; user: User }) {
           <p class="small soft truncate">{user.email}</p>
         </div>
         <ConnectionSwitch session={session} />
-        <LogoutButton />
+        <IconButton
+          icon={LogOut}
+          label={texts.value.logout}
+          onClick={() => {
+            go(side, 'chat')
+            void session.logout()
+          }}
+        />
       </header>
       <Tabs unread={unread} />
       <Body />
     </MeContext.Provider>
-  )
-}
-
-function LogoutButton() {
-  const { session, side } = useMe()
-  const label = texts.value.logout
-  return (
-    <button
-      type="button"
-      class="button ghost icon"
-      aria-label={label}
-      title={label}
-      onClick={() => {
-        go(side, 'chat')
-        void session.logout()
-      }}
-    >
-      <LogOut />
-    </button>
   )
 }
 
@@ -76,18 +71,13 @@ function Tabs({ unread }: { unread: Record<Tab, number> }) {
   const current = placeOf(side).tab
   return (
     <nav class="tabs" aria-label={user.display_name}>
-      {(Object.keys(icons) as Tab[]).map((tab) => {
+      {tabs.map((tab) => {
         const Icon = icons[tab]
         return (
           <a key={tab} href={linkTo(side, tab)} aria-current={tab === current ? 'page' : undefined}>
             <Icon />
             {texts.value.tabs[tab]}
-            {unread[tab] > 0 && (
-              <span class="badge accent number">
-                {count(unread[tab])}
-                <span class="visually-hidden"> {texts.value.unread}</span>
-              </span>
-            )}
+            <UnreadBadge unread={unread[tab]} />
           </a>
         )
       })}

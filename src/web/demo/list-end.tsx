@@ -1,16 +1,19 @@
-import { Failure, Loading } from '../ui/states.tsx'
+import type { ListState } from '../../../client/src/state.ts'
+import { Button } from '../kit/button.tsx'
+import { Failure, Loading } from '../kit/states.tsx'
 import { texts } from './language.tsx'
-import type { LiveList } from './lists.ts'
+
+type Listed = ListState<unknown> & Record<'reload' | 'loadMore', () => Promise<void>>
 
 /** The end of a list: loading, an error, or a button for more. */
-export function ListEnd({ list }: { list: LiveList }) {
-  const { isLoaded, error, hasMore, loadMore, retry } = list
-  if (error.value !== undefined) return <Failure error={error.value} retry={retry} />
-  if (!isLoaded.value) return <Loading />
-  if (!hasMore.value) return null
+export function ListEnd({ list }: { list: Listed }) {
+  const { status, error, hasMore, isLoadingMore, loadMore, reload } = list
+  if (status === 'failed') return <Failure error={error} retry={reload} />
+  if (status === 'loading') return <Loading />
+  if (!hasMore) return null
   return (
-    <button type="button" class="button ghost more" onClick={loadMore}>
+    <Button tone="ghost" class="more" disabled={isLoadingMore} onClick={loadMore}>
       {texts.value.more}
-    </button>
+    </Button>
   )
 }

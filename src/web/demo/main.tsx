@@ -1,6 +1,14 @@
 import { render } from 'preact'
-import { followLinks } from '../ui/router.ts'
+import { followLinks } from '../kit/router.ts'
+import { language, loadTexts } from '../kit/texts.tsx'
 import { Demo } from './demo.tsx'
+import { texts } from './language.tsx'
 
 followLinks('/demo')
-render(<Demo />, document.getElementById('app') ?? document.body)
+void loadTexts().then(() => render(<Page />, document.getElementById('app') ?? document.body))
+
+function Page() {
+  document.title = `${texts.value.title} · Hostline`
+  // Another language renders everything again.
+  return <Demo key={language.value} />
+}

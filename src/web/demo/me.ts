@@ -1,9 +1,13 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Client, User } from '../../../client/src/client.ts'
-import type { Blocks } from './blocks.ts'
-import type { Inbox } from './inbox.ts'
-import type { Outbox } from './outbox.ts'
+import type {
+  openBlocks,
+  openInbox,
+  openNotifications,
+  openOutbox,
+  Used,
+} from '../../../client/src/state.ts'
 import type { Session, Side } from './session.ts'
 
 /** A signed-in person with the stores that stay open in every view. */
@@ -12,9 +16,10 @@ export type Me = {
   session: Session
   client: Client
   user: User
-  inbox: Inbox
-  outbox: Outbox
-  blocks: Blocks
+  inbox: Used<typeof openInbox>
+  outbox: Used<typeof openOutbox>
+  blocks: Used<typeof openBlocks>
+  notifications: Used<typeof openNotifications>
 }
 
 export const MeContext = createContext<Me | undefined>(undefined)

@@ -2,39 +2,33 @@ import { MessageCircle } from 'lucide-preact'
 import { Fragment } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Message } from '../../../client/src/client.ts'
-import { Empty, Loading } from '../ui/states.tsx'
-import { uiTexts } from '../ui/texts.ts'
+import { Button } from '../kit/button.tsx'
+import { Empty, Loading } from '../kit/states.tsx'
+import { texts as all, language } from '../kit/texts.tsx'
 import { useInView } from './in-view.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { MessageView, RefusedMessage, WaitingMessage } from './message-view.tsx'
-import type { Thread } from './thread.ts'
+import type { Thread } from './thread-view.tsx'
 
-type MessageListProps = {
-  thread: Thread
-  conversationId: string
-  /** The newest message that the other person has read. */
-  readUpTo: string | undefined
-  loadEarlier: () => void
-}
+type MessageListProps = { thread: Thread; conversationId: string }
 
-/** Messages by day, then queued messages. */
-export function MessageList({ thread, conversationId, readUpTo, loadEarlier }: MessageListProps) {
+/** Messages by day, then those that were refused or wait. */
+export function MessageList({ thread, conversationId }: MessageListProps) {
   const { user, outbox } = useMe()
   const text = texts.value.chat
-  const messages = thread.messages.value
-  const isHere = (queued: { conversation_id: string }) => queued.conversation_id === conversationId
-  const waiting = outbox.waiting.value.filter(isHere)
-  const refused = outbox.refused.value.filter(({ queued }) => isHere(queued))
+  const { items: messages, waiting, status, conversation } = thread
+  const refused = outbox.refused.filter(({ queued }) => queued.conversation_id === conversationId)
   const frame = useKeptPlace(messages, waiting.length)
-  const end = useMarkRead(thread, conversationId)
-  const isEmpty = thread.isLoaded.value && messages.length + waiting.length + refused.length === 0
+  const end = useMarkRead(thread)
+  const isEmpty = status === 'ready' && messages.length + waiting.length + refused.length === 0
+  const readUpTo = conversation?.participant_read_up_to ?? ''
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what has the focus
     <div class="scroll from-end" ref={frame} tabIndex={0} role="log" aria-label={text.messages}>
       <div class="messages">
-        {thread.hasEarlier.value && <EarlierButton thread={thread} load={loadEarlier} />}
-        {!thread.isLoaded.value && <Loading rows={6} />}
+        {thread.hasMore && <EarlierButton thread={thread} />}
+        {status === 'loading' && <Loading rows={6} />}
         {isEmpty && <Empty icon={MessageCircle} title={text.nothingSaid} />}
         {messages.map((message, index) => (
           <Fragment key={message.id}>
@@ -42,7 +36,7 @@ export function MessageList({ thread, conversationId, readUpTo, loadEarlier }: M
             <MessageView
               message={message}
               isOwn={message.sender_id === user.id}
-              isRead={readUpTo !== undefined && message.id <= readUpTo}
+              isRead={message.id <= readUpTo}
               remove={thread.remove}
             />
           </Fragment>
@@ -60,25 +54,19 @@ export function MessageList({ thread, conversationId, readUpTo, loadEarlier }: M
 }
 
 /** Loads earlier messages when pressed or scrolled into view. */
-function EarlierButton({ thread, load }: { thread: Thread; load: () => void }) {
-  const button = useInView<HTMLButtonElement>((isInSight) => isInSight && load())
+function EarlierButton({ thread: { isLoadingMore, loadEarlier } }: { thread: Thread }) {
+  const button = useInView<HTMLButtonElement>((isInSight) => isInSight && loadEarlier())
   return (
-    <button
-      type="button"
-      class="button ghost more"
-      ref={button}
-      disabled={thread.isLoadingEarlier.value}
-      onClick={load}
-    >
-      {thread.isLoadingEarlier.value ? uiTexts.value.loading : texts.value.chat.earlier}
-    </button>
+    <Button tone="ghost" class="more" of={button} disabled={isLoadingMore} onClick={loadEarlier}>
+      {isLoadingMore ? all.kit.loading : texts.value.chat.earlier}
+    </Button>
   )
 }
 
 function Day({ at }: { at: string }) {
   const date = new Date(at)
   const daysAgo = Math.round((startOfDay(new Date()) - startOfDay(date)) / 86_400_000)
-  const { locale } = uiTexts.value
+  const locale = language.value
   const text =
     daysAgo < 2
       ? new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(-daysAgo, 'day')
@@ -91,9 +79,9 @@ const dayOf = (message: Message | undefined) =>
   message && new Date(message.created_at).toDateString()
 
 /** Marks messages as read while the bottom of the list is visible. */
-function useMarkRead(thread: Thread, conversationId: string) {
-  const { inbox, user } = useMe()
-  const newest = thread.messages.value.findLast(({ sender_id }) => sender_id !== user.id)?.id
+function useMarkRead({ items, markRead }: Thread) {
+  const { user } = useMe()
+  const newest = items.findLast(({ sender_id }) => sender_id !== user.id)?.id
   const latest = useRef(newest)
   latest.current = newest
   const isInSight = useRef(false)
@@ -105,7 +93,7 @@ function useMarkRead(thread: Thread, conversationId: string) {
     if (!isSeen || upTo === undefined || upTo === marked.current) return
     marked.current = upTo
     // The next message or visit tries again.
-    inbox.markRead(conversationId, upTo).catch(() => {
+    markRead(upTo).catch(() => {
       marked.current = undefined
     })
   }
@@ -124,7 +112,7 @@ function useMarkRead(thread: Thread, conversationId: string) {
 
 /** The list is scrolled from the bottom, so earlier messages and loading images do not move it. A new message
  *  scrolls to the bottom if that was visible, or if the message is one's own. */
-function useKeptPlace(messages: Message[], waitingCount: number) {
+function useKeptPlace(messages: readonly Message[], waitingCount: number) {
   const frame = useRef<HTMLDivElement>(null)
   const before = useRef({ last: '', height: 0, waitingCount: 0 })
   useLayoutEffect(() => {

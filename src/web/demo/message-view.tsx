@@ -1,30 +1,41 @@
-import { Check, CheckCheck, CircleAlert, Clock, Trash2 } from 'lucide-preact'
+import { Check, CheckCheck, CircleAlert, Clock, Paperclip, Trash2 } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
 import {
   ApiError,
   type Draft,
   type Message,
-  type QueuedMessage,
+  type Queued,
+  type Refused,
 } from '../../../client/src/client.ts'
-import { useAction } from '../ui/action.ts'
-import { confirmAction } from '../ui/dialog.tsx'
-import { errorText } from '../ui/errors.ts'
-import { FileLink } from '../ui/file-link.tsx'
-import { absoluteTime, clockTime } from '../ui/format.ts'
+import { useAction } from '../kit/action.ts'
+import { Button, IconButton } from '../kit/button.tsx'
+import { confirmAction } from '../kit/dialog.tsx'
+import { errorText } from '../kit/errors.ts'
+import { MessageFiles } from '../kit/file-link.tsx'
+import { absoluteTime, clockTime } from '../kit/format.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
-import type { Refused } from './session.ts'
 
 type MessageViewProps = {
   message: Message
   isOwn: boolean
   isRead: boolean
-  remove: (message: Message) => Promise<void>
+  remove: (id: string) => Promise<void>
 }
 
 export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps) {
   const text = texts.value.chat
   const { created_at: at, deleted_at } = message
+  if (message.type === 'notice') {
+    return (
+      <p class="day small">
+        {deleted_at === undefined ? message.body : text.removed}{' '}
+        <time class="soft" dateTime={at} title={absoluteTime(at)}>
+          {clockTime(at)}
+        </time>
+      </p>
+    )
+  }
   if (deleted_at !== undefined) {
     return (
       <Bubble isOwn={isOwn} kind="removed">
@@ -35,7 +46,7 @@ export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps
   return (
     <Bubble isOwn={isOwn} kind="stored">
       <Content message={message} />
-      <p class="mark">
+      <p class="meta">
         {isOwn && <RemoveButton message={message} remove={remove} />}
         <time dateTime={at} title={absoluteTime(at)}>
           {clockTime(at)}
@@ -47,14 +58,13 @@ export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps
   )
 }
 
-/** A queued message. */
-export function WaitingMessage({ queued }: { queued: QueuedMessage }) {
+export function WaitingMessage({ queued }: { queued: Queued }) {
   const { session } = useMe()
   const { waiting, sending } = texts.value.chat
   return (
     <Bubble isOwn kind="waiting">
-      <Content message={queued.message} />
-      <p class="mark">
+      <Content message={draftOf(queued)} />
+      <p class="meta">
         <Clock />
         <span>{session.status.value === 'open' ? sending : waiting}</span>
       </p>
@@ -65,24 +75,26 @@ export function WaitingMessage({ queued }: { queued: QueuedMessage }) {
 export function RefusedMessage({ refused }: { refused: Refused }) {
   const { outbox } = useMe()
   const text = texts.value.chat
+  const { queued, error } = refused
   return (
     <Bubble isOwn kind="refused">
-      <Content message={refused.queued.message} />
-      <p class="mark error" role="alert">
+      <Content message={draftOf(queued)} />
+      <p class="meta error" role="alert">
         <CircleAlert />
-        <span>{reasonOf(refused.error)}</span>
+        <span>{reasonOf(error)}</span>
       </p>
       <div class="row">
-        <button type="button" class="button" onClick={() => outbox.retry(refused)}>
-          {text.sendAgain}
-        </button>
-        <button type="button" class="button ghost" onClick={() => outbox.dismiss(refused.queued)}>
+        <Button onClick={() => outbox.retry(refused).catch(() => {})}>{text.sendAgain}</Button>
+        <Button tone="ghost" onClick={() => outbox.dismiss(refused)}>
           {text.dismiss}
-        </button>
+        </Button>
       </div>
     </Bubble>
   )
 }
+
+const draftOf = (queued: Queued): Draft =>
+  queued.ticket_id === undefined ? queued.message : { body: queued.reply.body }
 
 /** Translates the reasons of the contract; a new reason is shown with the service's message. */
 function reasonOf(error: unknown): string {
@@ -101,11 +113,33 @@ function Bubble({ isOwn, kind, children }: BubbleProps) {
   return <div class={`bubble ${isOwn ? 'own' : 'others'} ${kind}`}>{children}</div>
 }
 
+function shownOf(message: Message | Draft) {
+  if (message.type !== 'file' || !('id' in message)) return {}
+  const { width, height, placeholder, attachments } = message
+  return { width, height, placeholder, ...(attachments && { attachments }) }
+}
+
 function Content({ message }: { message: Message | Draft }) {
   const { body, file_url = null, file_name = null, file_size = null, file_type = null } = message
   return (
     <>
-      <FileLink file={{ file_url, file_name, file_size, file_type }} />
+      {file_url === '' && (
+        <p class="file">
+          <Paperclip />
+          <span class="truncate" dir="auto">
+            {file_name}
+          </span>
+        </p>
+      )}
+      <MessageFiles
+        message={{
+          file_url: file_url || null,
+          file_name,
+          file_size,
+          file_type,
+          ...shownOf(message),
+        }}
+      />
       {body !== '' && (
         <p class="prose" dir="auto">
           {body}
@@ -116,27 +150,18 @@ function Content({ message }: { message: Message | Draft }) {
 }
 
 function RemoveButton({ message, remove }: Pick<MessageViewProps, 'message' | 'remove'>) {
-  const text = texts.value.chat
-  const removal = useAction(remove)
-  async function ask() {
-    const isSure = await confirmAction({
-      title: text.removeTitle,
-      text: text.removeText,
-      action: text.remove,
-      isDangerous: true,
-    })
-    if (isSure) await removal.run(message)
-  }
+  const { remove: action, removeTitle: title, removeText: text } = texts.value.chat
+  const removal = useAction(async () => {
+    const isSure = await confirmAction({ title, text, action, isDangerous: true })
+    if (isSure) await remove(message.id)
+  })
   return (
-    <button
-      type="button"
+    <IconButton
+      icon={Trash2}
       class="remove"
-      aria-label={text.remove}
-      title={text.remove}
-      disabled={removal.isBusy}
-      onClick={ask}
-    >
-      <Trash2 />
-    </button>
+      label={action}
+      isBusy={removal.isBusy}
+      onClick={removal.run}
+    />
   )
 }

@@ -1,9 +1,11 @@
 import { ArrowLeft } from 'lucide-preact'
-import type { NewTicket } from '../../../client/src/client.ts'
-import { useAction } from '../ui/action.ts'
-import { errorText, fieldProblems } from '../ui/errors.ts'
-import { Field } from '../ui/field.tsx'
-import { AttachButton, mostAttachments, UploadList, useUploads } from './attachments.tsx'
+import { useAction } from '../kit/action.ts'
+import { Button } from '../kit/button.tsx'
+import { errorText, fieldProblems } from '../kit/errors.ts'
+import { Field } from '../kit/field.tsx'
+import { TextArea, TextField } from '../kit/fields.tsx'
+import { texts as all } from '../kit/texts.tsx'
+import { AttachButton, AttachedFiles, useUploads } from './attachments.tsx'
 import { sendDraft, useDraft } from './drafts.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
@@ -15,26 +17,27 @@ const priorities = ['low', 'normal', 'high', 'urgent'] as const
 export function NewTicketForm() {
   const { client, side } = useMe()
   const { back, tickets: text } = texts.value
-  const uploads = useUploads(mostAttachments)
+  const uploads = useUploads()
   const draft = useDraft('tickets new')
-  const creation = useAction(async (form: HTMLFormElement) => {
-    const given = fieldsOf(form) as unknown as NewTicket // the names of the inputs below
-    const ticket = { ...given, attachments: uploads.files }
+  const { subject = '', body = '', ...chosen } = draft.value
+  const category = categories.find((name) => name === chosen['category']) ?? 'other'
+  const priority = priorities.find((name) => name === chosen['priority']) ?? 'normal'
+  const creation = useAction(async () => {
+    const ticket = { subject, body, category, priority, attachments: uploads.files }
     const { id } = await sendDraft(draft, ticket, client.tickets.create)
     if (placeOf(side).id === 'new') go(side, 'tickets', id)
   })
-  const isBusy = creation.isBusy
   const problems = fieldProblems(creation.error)
   const hasOtherProblem = creation.error !== undefined && Object.keys(problems).length === 0
+  const change = (part: Record<string, string>) => {
+    draft.value = { ...draft.value, ...part }
+  }
   return (
     <form
       class="scroll form"
-      onInput={({ currentTarget }) => {
-        draft.value = fieldsOf(currentTarget)
-      }}
       onSubmit={(event) => {
         event.preventDefault()
-        if (!uploads.isUploading) void creation.run(event.currentTarget)
+        if (!uploads.isUploading) void creation.run()
       }}
     >
       <header class="row">
@@ -43,84 +46,70 @@ export function NewTicketForm() {
         </a>
         <h3>{text.create}</h3>
       </header>
-      <Field label={text.subject} problem={problems['subject']}>
-        {(attributes) => (
-          <input
-            name="subject"
-            maxLength={200}
-            required
-            value={draft.value['subject'] ?? ''}
-            readOnly={isBusy}
-            {...attributes}
-          />
-        )}
-      </Field>
+      <TextField
+        label={text.subject}
+        problem={problems['subject']}
+        maxLength={200}
+        required
+        value={subject}
+        onInput={({ currentTarget }) => change({ subject: currentTarget.value })}
+      />
       <div class="pair">
         <Choice
-          name="category"
           label={text.category}
-          options={categories}
-          words={text.categories}
-          chosen={draft.value['category'] ?? 'other'}
-          isBusy={isBusy}
+          words={all.tickets.categories}
+          chosen={category}
+          choose={(name) => change({ category: name })}
         />
         <Choice
-          name="priority"
           label={text.priority}
-          options={priorities}
-          words={text.priorities}
-          chosen={draft.value['priority'] ?? 'normal'}
-          isBusy={isBusy}
+          words={all.tickets.priorities}
+          chosen={priority}
+          choose={(name) => change({ priority: name })}
         />
       </div>
-      <Field label={text.body} problem={problems['body']}>
-        {(attributes) => (
-          <textarea
-            name="body"
-            rows={5}
-            maxLength={10_000}
-            required
-            value={draft.value['body'] ?? ''}
-            readOnly={isBusy}
-            {...attributes}
-          />
-        )}
-      </Field>
-      <UploadList uploads={uploads} />
+      <TextArea
+        label={text.body}
+        problem={problems['body']}
+        rows={5}
+        maxLength={10_000}
+        required
+        value={body}
+        onInput={({ currentTarget }) => change({ body: currentTarget.value })}
+      />
+      <AttachedFiles files={uploads.uploads} remove={uploads.remove} />
       <p class="error" role="alert">
         {hasOtherProblem && errorText(creation.error).text}
       </p>
       <div class="row between">
-        <AttachButton uploads={uploads} isBusy={isBusy} />
-        <button type="submit" class="button primary" disabled={isBusy || uploads.isUploading}>
+        <AttachButton isDisabled={uploads.isFull} add={uploads.add} />
+        <Button submits tone="primary" disabled={creation.isBusy || uploads.isUploading}>
           {text.send}
-        </button>
+        </Button>
       </div>
     </form>
   )
 }
 
-const fieldsOf = (form: HTMLFormElement) =>
-  Object.fromEntries(new FormData(form)) as Record<string, string> // the file input has no name
-
-type ChoiceProps<Option extends string> = {
-  name: string
+type ChoiceProps = {
   label: string
-  options: readonly Option[]
-  words: Record<Option, string>
+  words: Record<string, string>
   chosen: string
-  isBusy: boolean
+  choose: (name: string) => void
 }
 
-function Choice<Option extends string>(props: ChoiceProps<Option>) {
-  const { name, label, options, words, chosen, isBusy } = props
+function Choice({ label, words, chosen, choose }: ChoiceProps) {
   return (
     <Field label={label}>
       {(attributes) => (
-        <select name={name} disabled={isBusy} {...attributes}>
-          {options.map((option) => (
-            <option key={option} value={option} selected={option === chosen}>
-              {words[option]}
+        <select
+          {...attributes}
+          value={chosen}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
+        >
+          {Object.entries(words).map(([name, word]) => (
+            <option key={name} value={name}>
+              {word}
             </option>
           ))}
         </select>

@@ -1,47 +1,40 @@
 import { Bell, CheckCheck } from 'lucide-preact'
 import type { Notification } from '../../../client/src/client.ts'
-import { useAction } from '../ui/action.ts'
-import { Empty } from '../ui/states.tsx'
-import { Time } from '../ui/time.tsx'
+import { useAction } from '../kit/action.ts'
+import { ActionButton } from '../kit/button.tsx'
+import { Empty } from '../kit/states.tsx'
+import { Time } from '../kit/time.tsx'
 import { texts } from './language.tsx'
 import { ListEnd } from './list-end.tsx'
 import { useMe } from './me.ts'
-import { type Notifications, openNotifications } from './notifications.ts'
 import { go } from './place.ts'
 import { PushOptIn } from './push-opt-in.tsx'
-import { useStore } from './store.ts'
 
 /** Notifications, and the opt-in for push. */
 export function NotificationList() {
-  const { client } = useMe()
+  const { notifications } = useMe()
   const text = texts.value.notifications
-  const notifications = useStore(() => openNotifications(client))
-  const items = notifications.items.value
-  const markAll = useAction(notifications.markAllRead)
+  const { items } = notifications
   return (
     <div class="scroll">
       <PushOptIn />
       {items.some(({ read }) => !read) && (
         <div class="begin">
-          <button
-            type="button"
-            class="button"
-            disabled={markAll.isBusy}
-            onClick={() => markAll.run()}
-          >
-            <CheckCheck />
-            {text.markAllRead}
-          </button>
+          <ActionButton
+            icon={CheckCheck}
+            texts={{ button: text.markAllRead }}
+            work={notifications.markAllRead}
+          />
         </div>
       )}
-      {notifications.isLoaded.value && items.length === 0 && (
+      {notifications.status === 'ready' && items.length === 0 && (
         <Empty icon={Bell} title={text.none}>
           <p>{text.noneText}</p>
         </Empty>
       )}
       <ul class="rows" aria-label={text.label}>
         {items.map((item) => (
-          <Row key={item.id} item={item} notifications={notifications} />
+          <Row key={item.id} item={item} markRead={notifications.markRead} />
         ))}
       </ul>
       <ListEnd list={notifications} />
@@ -49,14 +42,14 @@ export function NotificationList() {
   )
 }
 
-type RowProps = { item: Notification; notifications: Notifications }
+type RowProps = { item: Notification; markRead: (id: string) => Promise<unknown> }
 
 /** A click marks the notification as read and opens its subject. */
-function Row({ item, notifications }: RowProps) {
+function Row({ item, markRead }: RowProps) {
   const { side } = useMe()
-  const reading = useAction(notifications.markRead)
+  const reading = useAction(markRead)
   function press() {
-    if (!item.read) void reading.run(item)
+    if (!item.read) void reading.run(item.id)
     if (item.type === 'support_reply' && item.data.ticket_id)
       go(side, 'tickets', item.data.ticket_id)
   }

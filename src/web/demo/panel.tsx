@@ -4,7 +4,7 @@ import { texts } from './language.tsx'
 import type { Session } from './session.ts'
 
 export function Panel({ session }: { session: Session }) {
-  const { side, language } = session
+  const { side } = session
   const user = session.user.value
   const name = texts.value.sides[side]
   return (
@@ -14,8 +14,8 @@ export function Panel({ session }: { session: Session }) {
       aria-label={user ? `${name}: ${user.display_name}` : name}
     >
       {user ? (
-        // A new person or client must not see data that the previous one has loaded.
-        <Home key={`${user.id} ${language}`} session={session} user={user} />
+        // A new person must not see what the previous one has loaded.
+        <Home key={user.id} session={session} user={user} />
       ) : (
         <Entrance session={session} />
       )}

@@ -1,5 +1,5 @@
 import { computed } from '@preact/signals'
-import { navigate, query, withQuery } from '../ui/router.ts'
+import { navigate, query, withQuery } from '../kit/router.ts'
 import { type Side, sides } from './session.ts'
 
 export const tabs = ['chat', 'tickets', 'notifications'] as const

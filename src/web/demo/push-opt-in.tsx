@@ -1,7 +1,7 @@
 import { BellRing } from 'lucide-preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, type Client } from '../../../client/src/client.ts'
-import { useAction } from '../ui/action.ts'
+import { useAction } from '../kit/action.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 

@@ -1,102 +1,71 @@
 import { Ban, Flag } from 'lucide-preact'
-import { useAction } from '../ui/action.ts'
-import { confirmAction, openDialog } from '../ui/dialog.tsx'
-import { errorText } from '../ui/errors.ts'
-import { Field } from '../ui/field.tsx'
-import { fill, uiTexts } from '../ui/texts.ts'
-import { toast } from '../ui/toast.tsx'
+import { useAction } from '../kit/action.ts'
+import { ActionButton, Button, IconButton } from '../kit/button.tsx'
+import { confirmAction, openDialog } from '../kit/dialog.tsx'
+import { Field } from '../kit/field.tsx'
+import { useForm } from '../kit/form.tsx'
+import { texts as all, fill } from '../kit/texts.tsx'
+import { toast } from '../kit/toast.tsx'
 import { texts } from './language.tsx'
 import { type Me, useMe } from './me.ts'
 
 type Person = { id: string; display_name: string }
 
+export const isBlocked = ({ blocks }: Me['blocks'], { id }: Person) =>
+  blocks.some(({ user }) => user.id === id)
+
 export function BlockButton({ person }: { person: Person }) {
   const { blocks } = useMe()
-  const text = texts.value.safety
+  const { unblock, block, blockTitle, blockText: text } = texts.value.safety
   const { display_name: name, id } = person
-  const isBlocked = blocks.ids.value.has(id)
-  const block = useAction(blocks.add)
-  const unblock = useAction(blocks.remove)
-  async function press() {
-    if (isBlocked) return void unblock.run(id)
-    const title = fill(text.blockTitle, { name })
-    const question = { title, text: text.blockText, action: text.block, isDangerous: true }
-    if (await confirmAction(question)) await block.run(id)
-  }
-  const label = isBlocked ? text.unblock : text.block
-  return (
-    <button
-      type="button"
-      class="button ghost icon"
-      aria-label={label}
-      title={label}
-      disabled={block.isBusy || unblock.isBusy}
-      onClick={press}
-    >
-      <Ban />
-    </button>
-  )
+  const change = useAction(async () => {
+    if (isBlocked(blocks, person)) return blocks.remove(id)
+    const question = { title: fill(blockTitle, { name }), text, action: block, isDangerous: true }
+    if (await confirmAction(question)) await blocks.add(id)
+  })
+  const label = isBlocked(blocks, person) ? unblock : block
+  return <IconButton icon={Ban} label={label} isBusy={change.isBusy} onClick={change.run} />
 }
 
 /** Replaces the composer. */
-export function BlockedNotice({ person }: { person: Person }) {
+export function BlockedNotice({ person: { id, display_name: name } }: { person: Person }) {
   const { blocks } = useMe()
   const text = texts.value.safety
-  const unblock = useAction(blocks.remove)
   return (
     <div class="notice blocked">
-      <p>{fill(text.blocked, { name: person.display_name })}</p>
-      <button type="button" class="button" onClick={() => unblock.run(person.id)}>
-        {text.unblock}
-      </button>
+      <p>{fill(text.blocked, { name })}</p>
+      <ActionButton texts={{ button: text.unblock }} work={() => blocks.remove(id)} />
     </div>
   )
 }
 
 const reasons = ['spam', 'harassment', 'fraud', 'sexual', 'other'] as const
-type Reason = (typeof reasons)[number]
 
 export function ReportButton({ person }: { person: Person }) {
   const { client } = useMe()
-  const text = texts.value.safety
-  return (
-    <button
-      type="button"
-      class="button ghost icon"
-      aria-label={text.report}
-      title={text.report}
-      onClick={async () => {
-        const isSent = await openDialog<true>((close) => (
-          <ReportForm client={client} person={person} close={close} />
-        ))
-        if (isSent) toast(texts.value.safety.reported)
-      }}
-    >
-      <Flag />
-    </button>
-  )
+  async function ask() {
+    const isSent = await openDialog<true>((close) => (
+      <ReportForm client={client} person={person} close={close} />
+    ))
+    if (isSent) toast(texts.value.safety.reported)
+  }
+  return <IconButton icon={Flag} label={texts.value.safety.report} onClick={ask} />
 }
 
 type ReportFormProps = Pick<Me, 'client'> & { person: Person; close: (isSent?: true) => void }
 
 function ReportForm({ client, person, close }: ReportFormProps) {
   const text = texts.value.safety
-  const report = useAction(async (form: HTMLFormElement) => {
-    const given = new FormData(form)
+  const { onSubmit, isBusy, problem } = useForm(async (given) => {
     await client.report({
       user_id: person.id,
-      reason: given.get('reason') as Reason, // one of the options below
+      reason: reasons.find((reason) => reason === given.get('reason')) ?? 'other',
       body: String(given.get('body')) || null,
     })
     close(true)
   })
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        void report.run(event.currentTarget)
-      }}
-    >
+    <form onSubmit={onSubmit}>
       <h2>{fill(text.reportTitle, { name: person.display_name })}</h2>
       <Field label={text.reason}>
         {(attributes) => (
@@ -113,15 +82,13 @@ function ReportForm({ client, person, close }: ReportFormProps) {
         {(attributes) => <textarea name="body" maxLength={2_000} {...attributes} />}
       </Field>
       <p class="error" role="alert">
-        {report.error !== undefined && errorText(report.error).text}
+        {problem}
       </p>
       <div class="actions">
-        <button type="button" class="button" onClick={() => close()}>
-          {uiTexts.value.cancel}
-        </button>
-        <button type="submit" class="button primary" disabled={report.isBusy}>
+        <Button onClick={() => close()}>{all.kit.cancel}</Button>
+        <Button submits tone="primary" isBusy={isBusy}>
           {text.report}
-        </button>
+        </Button>
       </div>
     </form>
   )

@@ -1,60 +1,44 @@
-import { effect, signal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import {
+  type Answer,
   type Client,
-  type ClientEvents,
   createClient,
   type Storage,
   type User,
 } from '../../../client/src/client.ts'
-import { watchStatus } from '../ui/connection.tsx'
-import { type Language, language } from './language.tsx'
-import { createNetwork, type Network } from './network.ts'
+import { openOutbox } from '../../../client/src/state.ts'
+import { watchStatus } from '../kit/connection.tsx'
+import { navigate, withQuery } from '../kit/router.ts'
+import { language, texts } from './language.tsx'
 
 export const sides = ['left', 'right'] as const
 /** The demo shows two people in one page. Each has a client of their own, as if on two phones. */
 export type Side = (typeof sides)[number]
 export type Session = ReturnType<typeof openSession>
-export type Refused = ClientEvents['message_refused']
 
-const networks: Record<Side, Network> = { left: createNetwork(), right: createNetwork() }
-// Only the page keeps refused messages: they outlive the client, which is replaced when the language changes.
-const refusedMessages = { left: signal<Refused[]>([]), right: signal<Refused[]>([]) }
-export const sessions = {
-  left: signal(openSession('left', language.peek())),
-  right: signal(openSession('right', language.peek())),
-}
+export const sessions = { left: openSession('left'), right: openSession('right') }
 
 export const otherSide = (side: Side): Side => (side === 'left' ? 'right' : 'left')
 
-// A client has one language. Its successor takes over the session and the queued messages from the storage.
-effect(() => {
-  for (const side of sides) {
-    const before = sessions[side].peek()
-    if (before.language === language.value) continue
-    before.client.close()
-    sessions[side].value = openSession(side, language.value)
-    sessions[side].peek().saveLanguage()
-  }
-})
-
-function openSession(side: Side, spoken: Language) {
-  const network = networks[side]
+function openSession(side: Side) {
+  /** Simulates a lost connection. A real app has no such thing and leaves `fetch` alone. */
+  const isCut = signal(false)
   const client = createClient({
     baseUrl: location.origin,
-    language: spoken,
+    language: () => language.value,
     storage: storageOf(side),
-    fetch: network.fetch,
+    fetch: (url, init) =>
+      isCut.value
+        ? Promise.reject(new TypeError('the demo has cut the network'))
+        : fetch(url, init),
   })
   const user = signal<User | undefined>(client.restore())
   /** The session ended without a logout here. */
   const hasEnded = signal(false)
-  const status = watchStatus(client)
   /** Shown for the person who is hidden on a phone. */
   const unreadCount = signal(0)
-  const refused = refusedMessages[side]
-  client.on('message_refused', (refusal) => {
-    refused.value = [...refused.value, refusal]
-  })
+  /** Open as long as the page: another language renders everything else again. */
+  const outbox = openOutbox(client)
   client.on('session_ended', () => {
     leave()
     hasEnded.value = true
@@ -62,55 +46,74 @@ function openSession(side: Side, spoken: Language) {
 
   function leave() {
     user.value = undefined
-    refused.value = []
+    unreadCount.value = 0
+    for (const refused of outbox.getSnapshot().refused) outbox.dismiss(refused)
   }
 
   // The client reconnects by itself. `session_ended` reports the end for good.
   function goLive() {
-    if (!network.isCut.value) client.connect().catch(() => {})
+    if (!isCut.value) client.connect().catch(() => {})
   }
 
   function enter(entered: User) {
     hasEnded.value = false
     user.value = entered
     goLive()
-    saveLanguage()
-  }
-
-  // Notifications are written in the language of the account, also for people who are offline.
-  function saveLanguage() {
-    if (user.value) client.account.update({ locale: spoken }).catch(() => {})
   }
 
   if (user.value) goLive()
   return {
     side,
-    language: spoken,
     client,
     user,
     hasEnded,
-    status,
+    status: watchStatus(client),
     unreadCount,
-    refused,
-    isCut: network.isCut,
-    saveLanguage,
+    outbox,
+    isCut,
     register: async (registration: Parameters<Client['register']>[0]) =>
       enter(await client.register(registration)),
+    /** Begins the session of an invented person. */
+    begin: (authenticated: Authenticated) => enter(client.setSession(authenticated)),
     login: async (credentials: Parameters<Client['login']>[0]) =>
       enter(await client.login(credentials)),
     async logout() {
       leave()
-      unreadCount.value = 0
-      network.isCut.value = false
+      isCut.value = false
       // The session ends here even when the service cannot be reached.
       await client.logout().catch(() => {})
     },
-    setCut(isCut: boolean) {
-      network.isCut.value = isCut
-      if (isCut) client.disconnect()
+    setCut(isNowCut: boolean) {
+      isCut.value = isNowCut
+      if (isNowCut) client.disconnect()
       else if (user.value) goLive()
     },
   }
+}
+
+type Authenticated = Answer<'POST /v1/auth/login'>
+
+declare module '../../../client/src/schema.ts' {
+  interface Operations {
+    /** The demo's own, which the contract leaves out. */
+    'POST /demo/people': {
+      body: { subject: string; body: string; answer: string }
+      answer: Record<Side, Authenticated>
+    }
+  }
+}
+
+/** Begins with two invented people who talk, and a ticket that support has answered. */
+export async function startWithTwo(): Promise<void> {
+  const { left, right } = sessions
+  const { ticket, talk } = texts.peek().start
+  const made = await left.client.request('POST /demo/people', { body: ticket })
+  left.begin(made.left)
+  right.begin(made.right)
+  const { id } = await left.client.conversations.open(made.right.user.id)
+  await left.client.send(id, { body: talk.left })
+  await right.client.send(id, { body: talk.right })
+  navigate(withQuery({ left: `chat.${id}` }), 'replace')
 }
 
 /** Two people share this browser's storage, so each has a prefix. An app with one person uses
@@ -121,17 +124,5 @@ function storageOf(side: Side): Storage {
     get: (key) => localStorage.getItem(own(key)),
     set: (key, value) => localStorage.setItem(own(key), value),
     remove: (key) => localStorage.removeItem(own(key)),
-  }
-}
-
-type Handlers = { [Name in keyof ClientEvents]?: (event: ClientEvents[Name]) => void }
-
-/** Adds several handlers.
- *  @returns a function that removes them */
-export function listen(client: Client, handlers: Handlers): () => void {
-  const names = Object.keys(handlers) as (keyof ClientEvents)[]
-  const removers = names.map((name) => client.on(name, handlers[name] as (event: unknown) => void)) // handler and name match
-  return () => {
-    for (const remove of removers) remove()
   }
 }

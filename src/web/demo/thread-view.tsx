@@ -1,84 +1,46 @@
 import { ArrowLeft } from 'lucide-preact'
-import { useEffect } from 'preact/hooks'
-import { useAction } from '../ui/action.ts'
-import { Avatar } from '../ui/avatar.tsx'
-import { Failure, Loading } from '../ui/states.tsx'
-import { fill } from '../ui/texts.ts'
+import { useStore } from '../../../client/src/preact.ts'
+import { openThread, type Used } from '../../../client/src/state.ts'
+import { Avatar } from '../kit/avatar.tsx'
+import { Failure, Loading } from '../kit/states.tsx'
+import { fill } from '../kit/texts.tsx'
 import { Composer } from './composer.tsx'
-import type { Inbox } from './inbox.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { MessageList } from './message-list.tsx'
 import { linkTo } from './place.ts'
-import { BlockButton, BlockedNotice, ReportButton } from './safety.tsx'
-import { useStore } from './store.ts'
-import { openThread } from './thread.ts'
+import { BlockButton, BlockedNotice, isBlocked, ReportButton } from './safety.tsx'
+
+export type Thread = Used<typeof openThread>
 
 export function ThreadView({ conversationId }: { conversationId: string }) {
-  const { client, user, outbox, blocks } = useMe()
-  const thread = useStore(() => openThread(client, conversationId, user.id))
-  const conversation = useConversation(conversationId)
-  const other = conversation?.participant
-  const loadEarlier = useAction(thread.loadEarlier)
+  const { client } = useMe()
+  const thread = useStore(() => openThread(client, conversationId), [client, conversationId])
+  if (!thread) return null
+  const { items, status, error, conversation, isTyping, reload } = thread
+  const name = conversation?.participant.display_name ?? ''
   return (
     <div class="thread">
-      <ThreadHead other={other} />
-      {thread.isLoaded.value || thread.error.value === undefined ? (
-        <MessageList
-          thread={thread}
-          conversationId={conversationId}
-          readUpTo={conversation?.participant_read_up_to ?? undefined}
-          loadEarlier={loadEarlier.run}
-        />
-      ) : (
+      <ThreadHead thread={thread} />
+      {status === 'failed' && items.length === 0 ? (
         <div class="scroll">
-          <Failure error={thread.error.value} retry={thread.load} />
+          <Failure error={error} retry={reload} />
         </div>
+      ) : (
+        <MessageList thread={thread} conversationId={conversationId} />
       )}
       <p class="typing small soft" role="status">
-        {thread.isTyping.value &&
-          fill(texts.value.chat.typing, { name: other?.display_name ?? '' })}
+        {isTyping && fill(texts.value.chat.typing, { name })}
       </p>
-      {other && blocks.ids.value.has(other.id) ? (
-        <BlockedNotice person={other} />
-      ) : (
-        <Composer
-          conversationId={conversationId}
-          send={async (message) => {
-            const stored = await outbox.send(conversationId, message)
-            if (stored) thread.put([stored])
-          }}
-        />
-      )}
+      <Foot thread={thread} conversationId={conversationId} />
     </div>
   )
 }
 
-/** Limits the search for a conversation that is not in the loaded pages. */
-const mostSearched = 100
-
-/** The conversation of the URL, which may not be in the loaded pages of the inbox. */
-function useConversation(id: string) {
-  const { inbox } = useMe()
-  const found = inbox.conversations.value.find((item) => item.id === id)
-  const isSearched = !found && inbox.isLoaded.value && mayBeFurtherDown(inbox)
-  const known = inbox.conversations.value.length
-  useEffect(() => {
-    if (isSearched) void inbox.loadMore()
-  }, [isSearched, known])
-  return found
-}
-
-const mayBeFurtherDown = ({ hasMore, conversations }: Inbox) =>
-  hasMore.value && conversations.value.length < mostSearched
-
-type Person = { id: string; display_name: string }
-
-function ThreadHead({ other }: { other: Person | undefined }) {
-  const { side, inbox } = useMe()
+function ThreadHead({ thread: { conversation, status } }: { thread: Thread }) {
+  const { side } = useMe()
   const back = texts.value.back
-  const hasFailed = inbox.error.value !== undefined
-  const isComing = !inbox.isLoaded.value || (mayBeFurtherDown(inbox) && !hasFailed)
+  const other = conversation?.participant
   return (
     <header class="thread-head">
       <a class="button ghost icon" href={linkTo(side, 'chat')} aria-label={back} title={back}>
@@ -92,10 +54,18 @@ function ThreadHead({ other }: { other: Person | undefined }) {
           <ReportButton person={other} />
         </>
       )}
-      {!other && isComing && <Loading rows={1} />}
-      {!other && !isComing && !hasFailed && (
-        <h3 class="truncate soft">{texts.value.chat.notFound}</h3>
-      )}
+      {!other && status === 'loading' && <Loading rows={1} />}
     </header>
   )
+}
+
+/** The composer, or why one may not write. A block by the other person shows only when a message is refused. */
+function Foot({ thread, conversationId }: { thread: Thread; conversationId: string }) {
+  const { blocks } = useMe()
+  const { conversation } = thread
+  if (conversation && isBlocked(blocks, conversation.participant))
+    return <BlockedNotice person={conversation.participant} />
+  if (conversation?.state === 'read_only')
+    return <p class="notice">{texts.value.refusals.read_only}</p>
+  return <Composer conversationId={conversationId} thread={thread} />
 }

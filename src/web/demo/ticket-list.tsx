@@ -1,34 +1,21 @@
 import { LifeBuoy, Plus } from 'lucide-preact'
-import type { Client, TicketListItem } from '../../../client/src/client.ts'
-import { Empty } from '../ui/states.tsx'
-import { Time } from '../ui/time.tsx'
+import type { TicketListItem } from '../../../client/src/client.ts'
+import { useStore } from '../../../client/src/preact.ts'
+import { openTickets } from '../../../client/src/state.ts'
+import { Empty } from '../kit/states.tsx'
+import { texts as all } from '../kit/texts.tsx'
+import { Time } from '../kit/time.tsx'
 import { texts } from './language.tsx'
 import { ListEnd } from './list-end.tsx'
-import { cursorPages, openList } from './lists.ts'
 import { useMe } from './me.ts'
 import { linkTo } from './place.ts'
-import { listen } from './session.ts'
-import { useStore } from './store.ts'
-
-/** Newest first, kept up to date by the channel. */
-function openTickets(client: Client) {
-  const list = openList<TicketListItem>(cursorPages(client, 'GET /v1/support/tickets'), {
-    isBefore: (a, b) => a.id > b.id,
-    isNewer: (known, item) => known.updated_at > item.updated_at,
-  })
-  const close = listen(client, {
-    status: ({ status }) => status === 'open' && void list.load(),
-    ticket_updated: ({ ticket }) => list.put([ticket]),
-  })
-  void list.load()
-  return { ...list, close }
-}
 
 export function TicketList() {
   const { client, side } = useMe()
   const text = texts.value.tickets
-  const tickets = useStore(() => openTickets(client))
-  const items = tickets.items.value
+  const tickets = useStore(() => openTickets(client), [client])
+  if (!tickets) return null
+  const { items } = tickets
   return (
     <div class="scroll">
       <div class="begin">
@@ -37,7 +24,7 @@ export function TicketList() {
           {text.create}
         </a>
       </div>
-      {tickets.isLoaded.value && items.length === 0 && (
+      {tickets.status === 'ready' && items.length === 0 && (
         <Empty icon={LifeBuoy} title={text.none}>
           <p>{text.noneText}</p>
         </Empty>
@@ -54,7 +41,6 @@ export function TicketList() {
 
 function TicketRow({ ticket }: { ticket: TicketListItem }) {
   const { side } = useMe()
-  const text = texts.value.tickets
   const { id, subject, status, priority, category, updated_at } = ticket
   return (
     <li>
@@ -66,7 +52,7 @@ function TicketRow({ ticket }: { ticket: TicketListItem }) {
           </span>
           <span class="row between small soft">
             <span class="truncate">
-              {text.categories[category]} · {text.priorities[priority]}
+              {all.tickets.categories[category]} · {all.tickets.priorities[priority]}
             </span>
             <Time at={updated_at} />
           </span>
@@ -79,5 +65,5 @@ function TicketRow({ ticket }: { ticket: TicketListItem }) {
 const tones = { open: 'accent', in_progress: 'warning', resolved: 'good', closed: '' } as const
 
 export function StatusBadge({ status }: { status: TicketListItem['status'] }) {
-  return <span class={`badge ${tones[status]}`}>{texts.value.tickets.statuses[status]}</span>
+  return <span class={`badge ${tones[status]}`}>{all.tickets.statuses[status]}</span>
 }

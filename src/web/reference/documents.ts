@@ -1,5 +1,3 @@
-import { createClient } from '../../../client/src/client.ts'
-
 /** The subset of JSON Schema that the service's descriptions use. */
 export type Schema = {
   $ref?: string
@@ -60,6 +58,11 @@ export type Operation = {
   'x-roles'?: string[]
   'x-scope'?: string
   'x-rate-limit'?: RateLimit
+  'x-confirmation'?: unknown
+  /** The names of the examples of error responses that the operation may have; absent for webhooks. */
+  'x-errors'?: string[]
+  /** The reasons that it may have, by status. */
+  'x-error-reasons'?: Record<string, string[]>
 }
 
 export type ApiDocument = {
@@ -94,15 +97,8 @@ export type ChannelDocument = {
   components: { messages: Record<string, Frame>; schemas: Schemas }
 }
 
+/** The OpenAPI and AsyncAPI documents, as far as the page shows them. */
 export type Documents = { api: ApiDocument; channel: ChannelDocument }
 
-const { request } = createClient({ baseUrl: location.origin, language: 'en' })
-
-/** Loads the OpenAPI and AsyncAPI documents. Tests compare them with these types. */
-export async function loadDocuments(): Promise<Documents> {
-  const [api, channel] = await Promise.all([
-    request('GET /v1/openapi.json'),
-    request('GET /v1/asyncapi.json'),
-  ])
-  return { api: api as ApiDocument, channel: channel as ChannelDocument }
-}
+/** A row of docs/reasons.md; `name` is the reason, or else the code. */
+export type Reason = { id: string; status: string; name: string; cells: string[] }

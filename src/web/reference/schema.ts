@@ -12,8 +12,9 @@ export type Resolved = {
 export function resolve(given: Schema, schemas: Schemas): Resolved {
   if (given.$ref !== undefined) {
     const name = given.$ref.slice(given.$ref.lastIndexOf('/') + 1)
+    const { $ref: _ref, ...own } = given
     const { schema, isNullable } = resolve(schemas[name] ?? {}, schemas)
-    return { schema, name, isNullable }
+    return { schema: { ...schema, ...own }, name, isNullable }
   }
   const branches = given.anyOf
   if (branches?.every(({ const: constant }) => constant !== undefined)) {
@@ -36,21 +37,27 @@ export function resolve(given: Schema, schemas: Schemas): Resolved {
   return { schema: { ...inner.schema, ...own }, name: inner.name, isNullable: true }
 }
 
+/** A piece of the words for a type; names are those of shared schemas. */
+export type TypePart = { text: string; isName: boolean }
+
 /** The type in words: `array of Message or null`. */
-export function typeText(given: Schema, schemas: Schemas): string {
+export function typeParts(given: Schema, schemas: Schemas): TypePart[] {
   const { schema, name, isNullable } = resolve(given, schemas)
-  return isNullable
-    ? `${plainType(schema, name, schemas)} or null`
-    : plainType(schema, name, schemas)
+  const parts = plainType(schema, name, schemas)
+  return isNullable ? [...parts, word(' or null')] : parts
 }
 
-function plainType(schema: Schema, name: string | undefined, schemas: Schemas): string {
-  if (schema.type === 'array') return `array of ${typeText(schema.items ?? {}, schemas)}`
-  if (name !== undefined) return name
-  if (schema.format !== undefined) return `${schema.type}, ${schema.format}`
-  if (schema.type !== undefined) return schema.type
-  if (schema.allOf) return 'object'
-  return schema.anyOf?.map((branch) => typeText(branch, schemas)).join(' or ') ?? 'anything'
+const word = (text: string): TypePart => ({ text, isName: false })
+
+function plainType(schema: Schema, name: string | undefined, schemas: Schemas): TypePart[] {
+  if (schema.type === 'array') return [word('array of '), ...typeParts(schema.items ?? {}, schemas)]
+  if (name !== undefined) return [{ text: name, isName: true }]
+  if (schema.format !== undefined) return [word(`${schema.type}, ${schema.format}`)]
+  if (schema.type !== undefined) return [word(schema.type)]
+  if (schema.allOf) return [word('object')]
+  const branches = schema.anyOf?.map((branch) => typeParts(branch, schemas)) ?? []
+  if (branches.length === 0) return [word('anything')]
+  return branches.flatMap((parts, index) => (index === 0 ? parts : [word(' or '), ...parts]))
 }
 
 /** The constraints in words. */
@@ -87,7 +94,7 @@ export const valuesOf = (schema: Schema): unknown[] =>
 export function insideOf(given: Schema, schemas: Schemas): Schema | undefined {
   const { schema } = resolve(given, schemas)
   if (schema.type === 'array') return insideOf(schema.items ?? {}, schemas)
-  if (schema.properties || schema.allOf) return schema
+  if (Object.keys(schema.properties ?? {}).length > 0 || schema.allOf) return schema
   if (typeof schema.additionalProperties === 'object') {
     return insideOf(schema.additionalProperties, schemas)
   }

@@ -1,41 +1,47 @@
+import { type Locale, texts } from '../../lib/i18n.ts'
+
+type StartPage = { version: string; demo: boolean; locale: Locale }
+
 /** @param html the page, with an empty `main` */
-export function startPage(html: string, version: string, demo: boolean): string {
+export function startPage(html: string, { version, demo, locale }: StartPage): string {
   return html
+    .replace('<html lang="en">', `<html lang="${locale}">`)
     .replace(emptyScript, '')
     .replace('<!-- version -->', `<span class="badge number">${version}</span>`)
-    .replace('<main></main>', `<main>${contents(demo)}</main>`)
+    .replace('<main></main>', `<main>${contents(demo, locale)}</main>`)
 }
 
 // The bundler adds one to a page without scripts.
-const emptyScript = /<script[^>]*><\/script>/
+const emptyScript = /<script type="module"[^>]*><\/script>/
 
-const contents = (
-  demo: boolean,
-) => `<h1>Messages, accounts, support and notifications, in one service</h1>
-<p class="lead">For platforms on which hosts and their clients meet. It is running: this page says what is here.</p>
+function contents(demo: boolean, locale: Locale): string {
+  const words = texts[locale].start
+  const links = [
+    ['/v1/openapi.json', 'OpenAPI', words.openapi],
+    ['/v1/asyncapi.json', 'AsyncAPI', words.asyncapi],
+    ['/client.js', 'client.js', words.client],
+    ['/client.d.ts', 'client.d.ts', words.types],
+    ['/hostline-client.tgz', 'hostline-client.tgz', words.package],
+    ['/.well-known/jwks.json', 'jwks.json', words.keys],
+    ['/healthz', 'healthz', words.health],
+    ['/readyz', 'readyz', words.readiness],
+  ]
+  return `<h1>${words.title}</h1>
+<p class="lead">${words.lead}</p>
 <ul class="places">
-${place('/console', 'Console', 'For admins: tickets, reports, people, announcements, and how the service is doing.')}
-${place('/docs', 'API reference', 'Every operation, frame and event, with examples to copy and to send.')}
-${demo ? place('/demo', 'Demo', 'A small app for two people, to see how messages travel.') : ''}
+${place('/console', words.console, words.consoleText)}
+${place('/docs', words.docs, words.docsText)}
+${demo ? place('/demo', words.demo, words.demoText) : ''}
 </ul>
-<h2>For programs</h2>
+<h2>${words.programs}</h2>
 <ul class="links">
-${links.map(({ path, title, text }) => `<li><a href="${path}">${title}</a><span class="soft">${text}</span></li>`).join('\n')}
+${links.map(([path, title, text]) => `<li><a href="${path}">${title}</a><span class="soft">${text}</span></li>`).join('\n')}
 </ul>
-<h2>The first admin</h2>
-<p>A server without an admin prints a link when it starts. It is good for 30 minutes, and whoever opens it makes the first admin. On the server itself the command line does the same at any time:</p>
+<h2>${words.firstAdmin}</h2>
+<p>${words.firstAdminText}</p>
 <pre class="command">hostline user create --email you@example.com --role admin</pre>
-<p class="soft">Every further admin is made in the console, or by the same command.</p>`
+<p class="soft">${words.furtherAdmins}</p>`
+}
 
 const place = (path: string, title: string, text: string) =>
   `<li><a href="${path}"><strong>${title}</strong><span class="soft">${text}</span></a></li>`
-
-const links = [
-  { path: '/v1/openapi.json', title: 'OpenAPI', text: 'The REST operations, OpenAPI 3.1' },
-  { path: '/v1/asyncapi.json', title: 'AsyncAPI', text: 'The WebSocket channel, AsyncAPI 3.0' },
-  { path: '/client.js', title: 'client.js', text: 'The client for pages without a build step' },
-  { path: '/client.d.ts', title: 'client.d.ts', text: 'Its types' },
-  { path: '/.well-known/jwks.json', title: 'Keys', text: 'The public keys of access tokens, JWKS' },
-  { path: '/healthz', title: 'Health', text: 'Whether the process is up' },
-  { path: '/readyz', title: 'Readiness', text: 'Whether it takes requests' },
-]

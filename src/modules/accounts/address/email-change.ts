@@ -1,10 +1,10 @@
 import type { Core } from '../../../core.ts'
 import { onOneself } from '../../../db/audit-trail.ts'
-import { hour } from '../../../lib/clock.ts'
-import { AppError, invalidField, quotaExceeded, throttled } from '../../../lib/errors.ts'
+import { AppError, invalidField } from '../../../lib/errors.ts'
 import type { UserPrincipal } from '../../../lib/principal.ts'
 import { storedEmail } from '../../../lib/text.ts'
 import type { AccountParts } from '../account-parts.ts'
+import type { Bans } from '../bans/bans.ts'
 import type { EmailChangeBody } from '../credential-model.ts'
 import { noPassword, type UserRow } from '../store.ts'
 import { lifetimeMilliseconds } from './one-time-token-store.ts'
@@ -14,19 +14,14 @@ const requestsPerHour = 5
 
 export type EmailChange = ReturnType<typeof createEmailChange>
 
-type Parts = AccountParts & { recovery: Recovery }
+type Parts = AccountParts & { recovery: Recovery; bans: Bans }
 
 /** Changes of the e-mail address: a link to the new address confirms one, a link to the former address undoes it. */
 export function createEmailChange(core: Core, parts: Parts) {
-  const { write, afterCommit, audit, outbox, hub, clock } = core
-  const { store, sessionStore, factors, oneTimeTokens, sentMails, hashAddress, recovery } = parts
+  const { write, afterCommit, audit, hub, clock } = core
+  const { store, sessionStore, factors, oneTimeTokens, sentMails, queueMail, recovery, bans } =
+    parts
 
-  const mailTo = (userId: string, email: string) => ({
-    user_id: userId,
-    address_hash: hashAddress(email),
-  })
-
-  /** @returns the account of the token, and the address that it was mailed to */
   function redeem(purpose: 'change_email' | 'undo_email', token: string) {
     const { userId, email, expiresAt } = oneTimeTokens.redeem(purpose, token)
     const user = userId === null ? undefined : store.find(userId)
@@ -34,26 +29,23 @@ export function createEmailChange(core: Core, parts: Parts) {
     return { user, email, expiresAt }
   }
 
-  /** Sets the address, which the token has verified, and revokes the links mailed before. */
+  /** Sets the address, which the token has verified, and revokes the links and codes mailed before. */
   function setEmail(user: UserRow, email: string, ip: string) {
     store.update(user.id, { email })
-    for (const purpose of ['verify_email', 'reset_password', 'change_email'] as const) {
-      oneTimeTokens.revoke(purpose, user.id)
-    }
+    const purposes = ['verify_email', 'reset_password', 'change_email', 'confirm'] as const
+    for (const purpose of purposes) oneTimeTokens.revoke(purpose, user.id)
     recovery.markVerified(user, ip)
   }
 
   // Checked before the password is compared and again in the write, because requests may be concurrent.
-  function mustHaveRequestsLeft(userId: string): void {
-    const { times, firstAt } = audit.recent(userId, 'email_change_requested', hour)
-    if (times >= requestsPerHour) throw quotaExceeded(firstAt + hour - clock.now())
-  }
+  const mustHaveRequestsLeft = (userId: string) =>
+    audit.mustHaveLeft(userId, 'email_change_requested', requestsPerHour)
 
   return {
     /** Mails a link to the new address. Only that address learns whether it belongs to an account. A later request replaces
      *  an earlier one.
      *  @throws invalid_credentials (wrong password) · login_throttled · validation_error (`new_email`: the current one)
-     *  · mail_throttled (1 a minute and 5 a day to one address) · quota_exceeded (5 an hour) */
+     *  · banned · mail_throttled (1 a minute and 5 a day to one address) · quota_exceeded (5 an hour) */
     async request(principal: UserPrincipal, body: EmailChangeBody, ip: string): Promise<void> {
       const { userId } = principal
       const email = storedEmail(body.new_email)
@@ -61,17 +53,17 @@ export function createEmailChange(core: Core, parts: Parts) {
       const user = await recovery.confirm(principal, body.password, ip)
       await write(() => {
         recovery.mustStillBeConfirmed(user, principal)
+        bans.mustNotBeBanned(email, ip)
         if (store.find(userId)?.email === email) {
           throw invalidField('new_email', 'nothing_to_change')
         }
         mustHaveRequestsLeft(userId)
-        const wait = sentMails.take('change_email', email)
-        if (wait > 0) throw throttled('mail_throttled', wait)
+        sentMails.mustTake('change_email', email)
         oneTimeTokens.revoke('change_email', userId)
         // This token is never sent: it marks the change as pending until the job issues the mailed one. Revoking it stops
         // the mail.
         oneTimeTokens.issue('change_email', { id: userId, email })
-        outbox.add('email_change_mail', mailTo(userId, email))
+        queueMail('email_change_mail', { id: userId, email })
         audit.record({ action: 'email_change_requested', ...onOneself(userId, ip) })
       })
     },
@@ -92,7 +84,7 @@ export function createEmailChange(core: Core, parts: Parts) {
         if (!user.isProvisional && !undone) {
           // Never sent either. It also reserves the former address from this commit on.
           oneTimeTokens.issue('undo_email', { id: user.id, email: former })
-          outbox.add('email_changed_mail', mailTo(user.id, former))
+          queueMail('email_changed_mail', user)
         }
         audit.record({ action: 'email_changed', ...onOneself(user.id, ip) })
         return store.find(user.id) ?? user
@@ -113,7 +105,7 @@ export function createEmailChange(core: Core, parts: Parts) {
         const owner = store.find(user.id) ?? user
         if (factorSince >= changedAt) parts.removeFactor(owner, onOneself(user.id, ip))
         sessionStore.revokeAll(user.id, clock.now())
-        outbox.add('password_reset_mail', mailTo(user.id, email))
+        queueMail('password_reset_mail', { id: user.id, email })
         audit.record({ action: 'email_change_undone', ...onOneself(user.id, ip) })
         afterCommit(() => hub.closeUser(user.id))
       }),

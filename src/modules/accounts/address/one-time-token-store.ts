@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { and, eq, gt, gte, ne, or, sql } from 'drizzle-orm'
 import type { Core } from '../../../core.ts'
 import { oneTimeTokens } from '../../../db/schema.ts'
@@ -12,9 +12,14 @@ export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
   set_up: 30 * 60_000,
   change_email: 24 * 3_600_000,
   undo_email: 7 * 24 * 3_600_000,
+  confirm: 10 * 60_000,
 }
 
-/** Tokens of one-time links: 256 random bits, of which only the hash is stored. Call changes inside a `write`. */
+/** A code is one of a million, so it is void after this many wrong attempts. */
+const maxFailures = 5
+
+/** Tokens of one-time links (256 random bits) and mailed codes (six digits), of which only the hash is stored. Call changes
+ *  inside a `write`. */
 export function createOneTimeTokens({ orm, clock }: Core) {
   const live = (purpose: TokenPurpose, token: string) =>
     and(
@@ -49,6 +54,31 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       const row = orm.delete(oneTimeTokens).where(live(purpose, token)).returning().get()
       if (!row) throw invalidField('token', 'token')
       return row
+    },
+    /** Creates the user's code for a confirmation, which replaces an earlier one.
+     *  @returns the code, which is not stored */
+    issueCode({ id: userId, email }: { id: string; email: string }): string {
+      const code = String(randomInt(1_000_000)).padStart(6, '0')
+      this.revoke('confirm', userId)
+      const expiresAt = clock.now() + lifetimeMilliseconds.confirm
+      const hash = codeHash(userId, code)
+      orm.insert(oneTimeTokens).values({ hash, purpose: 'confirm', userId, email, expiresAt }).run()
+      return code
+    },
+    /** Consumes the user's code.
+     *  @returns false for a wrong or expired one, or without one; the fifth failure voids the code */
+    redeemCode(userId: string, text: string): boolean {
+      const { purpose, expiresAt, failures } = oneTimeTokens
+      const own = and(eq(oneTimeTokens.userId, userId), eq(purpose, 'confirm'))
+      const row = orm
+        .update(oneTimeTokens)
+        .set({ failures: sql`${failures} + 1` })
+        .where(and(own, gt(expiresAt, clock.now())))
+        .returning()
+        .get()
+      const isMatch = row?.hash === codeHash(userId, text.replace(/\s/g, ''))
+      if (row && (isMatch || row.failures >= maxFailures)) this.revoke('confirm', userId)
+      return isMatch
     },
     /** The addresses of a user's live tokens; `expiresAt` in ms since the epoch. */
     list(purpose: TokenPurpose, userId: string): { email: string; expiresAt: number }[] {
@@ -106,3 +136,5 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     },
   }
 }
+
+const codeHash = (userId: string, code: string) => sha256(`${userId} ${code}`)

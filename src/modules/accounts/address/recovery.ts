@@ -1,7 +1,6 @@
 import type { Core } from '../../../core.ts'
 import { onOneself } from '../../../db/audit-trail.ts'
-import { hour } from '../../../lib/clock.ts'
-import { AppError, invalidField, quotaExceeded, throttled } from '../../../lib/errors.ts'
+import { AppError, invalidField } from '../../../lib/errors.ts'
 import type { UserPrincipal } from '../../../lib/principal.ts'
 import { normalizeEmail } from '../../../lib/text.ts'
 import type { AccountParts } from '../account-parts.ts'
@@ -18,11 +17,10 @@ export type Recovery = ReturnType<typeof createRecovery>
 
 type Parts = AccountParts & { throttle: LoginThrottle }
 
-/** Verification of the e-mail address, and changes of the password. */
 export function createRecovery(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core
   const { store, sessionStore, oneTimeTokens, passwords, throttle } = parts
-  const { sentMails, hashAddress } = parts
+  const { sentMails, queueMail, hashAddress } = parts
 
   /** The user of a token, who must still have the address that it was mailed to. */
   function holder({ userId, email }: ReturnType<typeof oneTimeTokens.redeem>): UserRow {
@@ -43,9 +41,6 @@ export function createRecovery(core: Core, parts: Parts) {
     parts.publishChange(user)
   }
 
-  const mailTo = ({ id, email }: UserRow) => ({ user_id: id, address_hash: hashAddress(email) })
-
-  /** @returns the ids of the sessions that it ended */
   function setPassword(user: UserRow, passwordHash: string, keptSession?: string) {
     const { id, email } = user
     store.update(id, { passwordHash })
@@ -53,9 +48,8 @@ export function createRecovery(core: Core, parts: Parts) {
     // A recovered account must not be lost to a change of address that an intruder requested.
     oneTimeTokens.revoke('change_email', id)
     // Mail only verified addresses: an unverified one may belong to somebody else.
-    const isMailed =
-      store.find(id)?.emailVerified && sentMails.take('password_changed', email) === 0
-    if (isMailed) outbox.add('password_changed_mail', mailTo(user))
+    const isMailed = store.find(id)?.emailVerified && sentMails.take('password_changed', email)
+    if (isMailed) queueMail('password_changed_mail', user)
     return sessionStore.revokeAll(id, clock.now(), keptSession)
   }
 
@@ -64,7 +58,7 @@ export function createRecovery(core: Core, parts: Parts) {
   async function confirm(principal: UserPrincipal, password: GivenPassword, ip: string) {
     const { userId, sessionId } = principal
     const user = store.find(userId)
-    if (!user) throw new AppError('unauthorized')
+    if (!user) throw new AppError('session_ended')
     if (typeof password !== 'string') return user
     // Counted per session, so that failed logins of strangers do not block a logged-in user.
     const name = `session:${sessionId}`
@@ -78,19 +72,17 @@ export function createRecovery(core: Core, parts: Parts) {
   }
 
   /** Called in the write after `confirm`, because the password or the session may have changed in between.
-   *  @throws unauthorized · invalid_credentials */
+   *  @throws session_ended · invalid_credentials */
   function mustStillBeConfirmed(user: UserRow, principal: UserPrincipal): void {
-    if (!sessionStore.findPrincipal(principal)) throw new AppError('unauthorized')
+    if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
     if (store.find(user.id)?.passwordHash !== user.passwordHash) {
       throw new AppError('invalid_credentials')
     }
   }
 
   // Checked before hashing and again in the write, because requests may be concurrent.
-  function mustHaveChangesLeft(userId: string): void {
-    const { times, firstAt } = audit.recent(userId, 'password_changed', hour)
-    if (times >= changesPerHour) throw quotaExceeded(firstAt + hour - clock.now())
-  }
+  const mustHaveChangesLeft = (userId: string) =>
+    audit.mustHaveLeft(userId, 'password_changed', changesPerHour)
 
   return {
     confirm,
@@ -112,9 +104,8 @@ export function createRecovery(core: Core, parts: Parts) {
       await write(() => {
         const user = store.find(userId)
         if (!user || user.emailVerified) return
-        const wait = sentMails.take('verify_email', user.email)
-        if (wait > 0) throw throttled('mail_throttled', wait)
-        outbox.add('verification_mail', mailTo(user))
+        sentMails.mustTake('verify_email', user.email)
+        queueMail('verification_mail', user)
         audit.record({ action: 'verification_mail_requested', ...onOneself(userId, ip) })
       })
     },
@@ -125,7 +116,7 @@ export function createRecovery(core: Core, parts: Parts) {
       const address = normalizeEmail(email)
       if (address === undefined) return
       await write(() => {
-        if (sentMails.take('reset_password', address) > 0) return
+        if (!sentMails.take('reset_password', address)) return
         const userId = store.findByEmail(address)?.id
         const address_hash = hashAddress(address)
         outbox.add('password_reset_mail', { user_id: userId ?? null, address_hash, ip })

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { Email } from '../../../api/fields.ts'
 import { operations } from '../../../api/operation.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../../http/pagination.ts'
+import { ListOf, listQuery, pageOf } from '../../../http/pagination.ts'
 import { routeBase } from '../../../http/request-context.ts'
 import {
   Authenticated,
@@ -14,20 +14,17 @@ import {
 } from '../model.ts'
 import { clientOf } from '../sign-in/sessions.ts'
 import type { UserRow } from '../store.ts'
-import type { FeedUsers } from './feed-users.ts'
-
-const pageSize = 20
+import { changesOf, type FeedUsers } from './feed-users.ts'
 
 const service = operations('Feed', { access: 'service', scope: 'users' })
 const sessionFeed = operations('Feed', { access: 'service', scope: 'sessions' })
 type Query = Record<string, string | undefined>
 // A lookup finds at most one user, so there is no cursor form.
-const { page, per_page } = listQuery(pageSize)
+const { page, per_page } = listQuery()
 const lookup = { email: Email(), external_id: ExternalId }
 
 type Parts = { feedUsers: FeedUsers; profileParts: ProfileParts }
 
-/** Users, managed by the platform's other services. */
 export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
   const view = (row: UserRow) => managedUserView(row, profileParts)
 
@@ -37,8 +34,8 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
       '/v1/service/users',
       ({ query }) => {
         const { page, per_page, email, external_id: externalId }: Query = query
-        const range = listRange({ ...(page && { page }), ...(per_page && { per_page }) }, pageSize)
-        return listAnswer(range, feedUsers.lookUp({ email, externalId }, range), view)
+        const numbered = { ...(page && { page }), ...(per_page && { per_page }) }
+        return pageOf(numbered, (range) => feedUsers.lookUp({ email, externalId }, range), view)
       },
       service(
         'serviceListUsers',
@@ -49,19 +46,17 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
     )
     .post(
       '/v1/service/users',
-      async ({ body, context }) => view(await feedUsers.create(body, context.by)),
-      {
-        body: NewPerson,
-        ...service(
-          'serviceCreateUser',
-          'Creates a person. A repeated call with the same `external_id` returns the person created first. An account registered with the same address but never verified is removed, because its owner has not proved the address. The new account has no password until its owner sets one by a reset link. Services cannot create admins.',
-          { 201: ManagedUser },
-          {
-            errors: ['email_taken', 'role_required'],
-            example: { role: 'host' },
-          },
-        ),
+      async ({ body, context, set }) => {
+        const { user, isNew } = await feedUsers.upsert(body, context.by)
+        set.status = isNew ? 201 : 200
+        return view(user)
       },
+      service(
+        'serviceCreateUser',
+        'Creates a person, or brings the one with the same `external_id` up to date (200): absent fields keep their value, and an address without `email_verified: true` becomes unverified when it changes and gets a verification mail. An account registered with the same address but never verified is removed, because its owner has not proved the address. The new account has no password until its owner sets one by a reset link. Services cannot create admins.',
+        { 200: ManagedUser, 201: ManagedUser },
+        { body: NewPerson, errors: ['email_taken', 'admin_protected'], example: { role: 'host' } },
+      ),
     )
     .get(
       '/v1/service/users/:id',
@@ -70,29 +65,38 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
     )
     .patch(
       '/v1/service/users/:id',
-      async ({ params, body, context }) => {
-        const changes = {
-          role: body.role ?? undefined,
-          disabled: body.disabled ?? undefined,
-          emailVerified: body.email_verified ?? undefined,
-          displayName: body.display_name?.trim(),
-          avatarUrl: body.avatar_url,
-          externalId: body.external_id ?? undefined,
-        }
-        return view(await feedUsers.update(params.id, changes, context.by))
-      },
-      {
-        body: PersonUpdate,
-        ...service(
-          'serviceUpdateUser',
-          'Changes a person’s role, status or profile. Absent fields keep their value. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin.',
-          { 200: ManagedUser },
-          {
-            errors: ['last_admin', 'role_required', 'external_id_taken'],
-            example: { role: 'host' },
-          },
-        ),
-      },
+      async ({ params, body, context }) =>
+        view(await feedUsers.update(params.id, changesOf(body), context.by)),
+      service(
+        'serviceUpdateUser',
+        'Changes a person’s role, status, address or profile. Absent fields keep their value. A new `email` holds at once. Without `email_verified: true` it is unverified and gets a verification mail; sessions stay. Links mailed before stop working. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin, nor change the role or the address of one, nor disable one.',
+        { 200: ManagedUser },
+        {
+          body: PersonUpdate,
+          errors: ['last_admin', 'admin_protected', 'email_taken', 'external_id_taken'],
+          example: { role: 'host' },
+        },
+      ),
+    )
+    .delete(
+      '/v1/service/users/:id',
+      ({ params, context }) => feedUsers.remove(params.id, context.by),
+      service(
+        'serviceDeleteUser',
+        'Removes a person, as they could themselves. Messages stay, shown as from a deleted user. Services cannot remove admins.',
+        { 204: null },
+        { errors: ['admin_protected'] },
+      ),
+    )
+    .delete(
+      '/v1/service/users/:id/sessions',
+      ({ params, context }) => feedUsers.endSessions(params.id, context.by),
+      service(
+        'serviceDeleteSessions',
+        'Logs a person out on every device; no admin.',
+        { 204: null },
+        { errors: ['admin_protected'] },
+      ),
     )
     .post(
       '/v1/service/users/:id/sessions',
@@ -102,9 +106,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         'serviceCreateSession',
         'Creates a session for a person whom the platform has authenticated. Works for everybody except admins, and requires no second factor. The scope `all` does not include `sessions`.',
         { 201: Authenticated },
-        {
-          errors: ['role_required', 'recipient_gone'],
-        },
+        { errors: ['admin_protected', 'recipient_gone', 'banned'] },
       ),
     )
 }

@@ -1,3 +1,4 @@
+import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../../core.ts'
 import type { By } from '../../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../../lib/errors.ts'
@@ -5,7 +6,8 @@ import { findById, parseExternalId, parseId } from '../../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../../lib/list-range.ts'
 import { storedEmail } from '../../../lib/text.ts'
 import type { AccountParts } from '../account-parts.ts'
-import { type Authenticated, localPart, type NewPerson } from '../model.ts'
+import type { Bans } from '../bans/bans.ts'
+import { type Authenticated, localPart, type NewPerson, type PersonUpdate } from '../model.ts'
 import type { Client, Sessions } from '../sign-in/sessions.ts'
 import { noPassword, type UserRow } from '../store.ts'
 import { type ManagedChanges, roleOf, type UserAdmin } from './user-admin.ts'
@@ -13,12 +15,12 @@ import { type ManagedChanges, roleOf, type UserAdmin } from './user-admin.ts'
 export type FeedUsers = ReturnType<typeof createFeedUsers>
 
 type Lookup = { email: string | undefined; externalId: string | undefined }
-type Parts = AccountParts & { userAdmin: UserAdmin; sessions: Sessions }
+type Parts = AccountParts & { userAdmin: UserAdmin; sessions: Sessions; bans: Bans }
 
 /** Users of a platform with accounts of its own. `ext:` followed by an external id also identifies a user. */
 export function createFeedUsers(core: Core, parts: Parts) {
   const { write, audit, newId, clock } = core
-  const { store, userAdmin, sessions } = parts
+  const { store, userAdmin, sessions, bans } = parts
 
   const find = (reference: string) => (): UserRow | undefined => {
     const externalId = parseExternalId(reference)
@@ -29,7 +31,7 @@ export function createFeedUsers(core: Core, parts: Parts) {
   function insert(person: NewPerson, by: By): UserRow {
     const { role, email_verified: isVerified, display_name, external_id, locale } = person
     const emailVerified = isVerified ?? false
-    if (role === 'admin') throw new AppError('role_required')
+    if (role === 'admin') throw new AppError('admin_protected')
     if (role === 'verified_user' && !emailVerified) throw invalidField('role', 'not_verified')
     const email = storedEmail(person.email)
     const user = parts.insert({
@@ -54,18 +56,20 @@ export function createFeedUsers(core: Core, parts: Parts) {
     resolve: (reference: string): string | undefined =>
       parseExternalId(reference) === undefined ? parseId(reference) : find(reference)()?.id,
 
-    /** Creates a user, or returns the one with the same external id. First deletes an account with the same address that
-     *  was never verified, because anybody may have registered it.
-     *  @throws role_required (no admins) · email_taken · validation_error (`role`: verified_user without a verified address) */
-    create: (person: NewPerson, by: By): Promise<UserRow> =>
+    /** Creates a user, or updates the one with the same external id. First deletes an account with the same address that
+     *  was never verified.
+     *  @throws admin_protected (no admins) · email_taken · validation_error (`role`: verified_user without a verified address) */
+    upsert: (person: NewPerson, by: By): Promise<{ user: UserRow; isNew: boolean }> =>
       write(() => {
         const { external_id: externalId } = person
-        const first = externalId ? store.findByExternalId(externalId) : undefined
-        if (first) return first
-        const squatter = store.findByEmail(storedEmail(person.email))
-        // Choice: a service deletes no admin, because it cannot create one either.
-        if (squatter?.isProvisional && squatter.role !== 'admin') parts.remove(squatter, by)
-        return insert(person, by)
+        const known = externalId ? store.findByExternalId(externalId) : undefined
+        if (known) {
+          // Only a PATCH takes `null` for the generated picture.
+          const changes = { ...changesOf(person), avatarUrl: person.avatar_url ?? undefined }
+          return { user: userAdmin.change(known, changes, by), isNew: false }
+        }
+        userAdmin.removeSquatter(storedEmail(person.email), by)
+        return { user: insert(person, by), isNew: true }
       }),
 
     /** @throws validation_error when neither is given */
@@ -83,24 +87,49 @@ export function createFeedUsers(core: Core, parts: Parts) {
       })
     },
 
-    /** @throws not_found */
     get: (reference: string): UserRow => userAdmin.existing(find(reference)()),
+
+    /** @throws not_found · admin_protected (an admin) */
+    remove: (reference: string, by: By): Promise<void> => userAdmin.remove(find(reference), by),
+
+    /** Ends every session of a user.
+     *  @throws not_found · admin_protected (an admin) */
+    async endSessions(reference: string, by: By): Promise<void> {
+      const user = userAdmin.existing(find(reference)())
+      userAdmin.mustNotBeProtected(user, by)
+      await sessions.endAll(user.id, by)
+    },
 
     /** @throws as `userAdmin.update` */
     update: (reference: string, changes: ManagedChanges, by: By): Promise<UserRow> =>
       userAdmin.update(find(reference), changes, by),
 
     /** Begins a session for a user whom the platform has authenticated.
-     *  @throws not_found · role_required (an admin) · recipient_gone (disabled) */
+     *  @throws not_found · admin_protected (an admin) · recipient_gone (disabled) · banned */
     async openSession(reference: string, client: Client, by: By): Promise<Authenticated> {
       const session = await write(() => {
         const user = userAdmin.existing(find(reference)())
-        if (user.role === 'admin') throw new AppError('role_required')
+        if (user.role === 'admin') throw new AppError('admin_protected')
         if (user.disabledAt !== null) throw new AppError('recipient_gone')
+        bans.mustNotBeBanned(user.email, client.ip)
         audit.record({ action: 'session_opened', ...by, target: { type: 'user', id: user.id } })
-        return sessions.begin(user, client)
+        return sessions.begin(user, client, true)
       })
       return sessions.authenticated(session)
     },
+  }
+}
+
+/** Absent fields keep their value. */
+export function changesOf(body: Static<typeof PersonUpdate> | NewPerson): ManagedChanges {
+  return {
+    role: body.role ?? undefined,
+    email: body.email ?? undefined,
+    emailVerified: body.email_verified ?? undefined,
+    displayName: body.display_name?.trim(),
+    avatarUrl: body.avatar_url,
+    locale: body.locale ?? undefined,
+    externalId: body.external_id ?? undefined,
+    ...('disabled' in body && { disabled: body.disabled ?? undefined }),
   }
 }

@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { OneOf, Text } from '../../../api/fields.ts'
+import { OneOf, Sample, Text } from '../../../api/fields.ts'
 import { operations } from '../../../api/operation.ts'
+import { samples } from '../../../api/samples.ts'
 import { recentlyConfirmed } from '../../../http/confirmation.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../../http/pagination.ts'
+import { pageOf } from '../../../http/pagination.ts'
 import { routeBase } from '../../../http/request-context.ts'
 import { roles } from '../../../lib/vocabulary.ts'
 import { Export, type SendExport } from '../exports.ts'
@@ -20,8 +21,6 @@ import type { UserRow } from '../store.ts'
 import type { UserAdmin } from './user-admin.ts'
 import { maxFound, type UserFilter } from './user-search-store.ts'
 
-const pageSize = 20
-
 const admin = operations('Administration', { access: 'admin' })
 const sensitive = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
 
@@ -35,9 +34,11 @@ const userFilters = {
         `\`total\` and numbered pages end at ${maxFound}; the cursor form continues.`,
     },
   ),
-  role: OneOf(roles),
-  disabled: Type.Boolean(),
-  email_verified: Type.Boolean(),
+  role: OneOf(roles, { title: 'Role', description: 'Only people with this role.' }),
+  disabled: Type.Boolean({ description: 'Only people who are disabled, or who are not.' }),
+  email_verified: Type.Boolean({
+    description: 'Only people whose address is verified, or is not.',
+  }),
 }
 
 function userFilterOf(query: Record<string, string | undefined>): UserFilter {
@@ -57,6 +58,11 @@ type Parts = {
   sendExport: SendExport
 }
 
+const PurgeStarted = Type.Object(
+  { user_id: Sample(samples.guest.id), status: Type.Literal('processing') },
+  { title: 'PurgeStarted' },
+)
+
 export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport }: Parts) {
   const managedView = (row: UserRow) => managedUserView(row, profileParts)
 
@@ -64,17 +70,11 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
     .use(routeBase)
     .get(
       '/v1/admin/users',
-      ({ query }) => {
-        const range = listRange(query, pageSize)
-        const filter = userFilterOf(query)
-        return listAnswer(range, userAdmin.search(filter, range), managedView)
-      },
-      admin(
-        'adminListUsers',
-        'Finds people, the oldest account first.',
-        { 200: ListOf(ManagedUser) },
-        { query: { ...listQuery(pageSize), ...userFilters } },
-      ),
+      ({ query }) =>
+        pageOf(query, (range) => userAdmin.search(userFilterOf(query), range), managedView),
+      admin.list('adminListUsers', 'Finds people, the oldest account first.', ManagedUser, {
+        query: userFilters,
+      }),
     )
     .get(
       '/v1/admin/users/:id',
@@ -91,15 +91,12 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         }
         return managedView(await userAdmin.update(userAdmin.byId(params.id), changes, context.by))
       },
-      {
-        body: AccessUpdate,
-        ...sensitive(
-          'adminUpdateUser',
-          'Changes the role of a person, disables or enables them, or verifies the address. Absent fields keep their value. The last admin cannot be demoted or disabled. `email_verified: true` for an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture.',
-          { 200: ManagedUser },
-          { errors: ['last_admin'], example: { role: 'host' } },
-        ),
-      },
+      sensitive(
+        'adminUpdateUser',
+        'Changes the role of a person, disables or enables them, or verifies the address. Absent fields keep their value. The last admin cannot be demoted or disabled. `email_verified: true` for an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture.',
+        { 200: ManagedUser },
+        { body: AccessUpdate, errors: ['last_admin'], example: { role: 'host' } },
+      ),
     )
     .delete(
       '/v1/admin/users/:id',
@@ -108,6 +105,19 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         'adminDeleteUser',
         'Removes a person. Messages stay, shown as from a deleted user.',
         { 204: null },
+        { errors: ['last_admin'] },
+      ),
+    )
+    .post(
+      '/v1/admin/users/:id/purge',
+      async ({ params, context }) => ({
+        user_id: (await userAdmin.purge(params.id, context.by)).id,
+        status: 'processing' as const,
+      }),
+      sensitive(
+        'adminPurgeUser',
+        'Removes a person with all of their messages, files and tickets, and the reports they made, also when the account is already removed. A job does it; how much it removed is in the audit log (`user_purged`).',
+        { 202: PurgeStarted },
         { errors: ['last_admin'] },
       ),
     )
@@ -136,14 +146,16 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       '/v1/admin/users/:id/sessions',
       async ({ params, query, context }) => {
         const { id } = await userAdmin.viewSessions(userAdmin.byId(params.id), context.by)
-        const range = listRange(query, pageSize)
-        return listAnswer(range, sessions.list(id, range), (row) => sessionView(row, ''))
+        return pageOf(
+          query,
+          (range) => sessions.list(id, range),
+          (row) => sessionView(row, ''),
+        )
       },
-      admin(
+      admin.list(
         'adminListUserSessions',
         'Lists the sessions of a person, one for each logged-in device. Each call is recorded in the audit log.',
-        { 200: ListOf(Session) },
-        { query: listQuery(pageSize) },
+        Session,
       ),
     )
     .delete(

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../../core.ts'
-import type { By } from '../../../db/audit-trail.ts'
-import { AppError, invalidField, throttled } from '../../../lib/errors.ts'
+import type { AuditAction, By } from '../../../db/audit-trail.ts'
+import { AppError, invalidField } from '../../../lib/errors.ts'
 import { findById } from '../../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../../lib/list-range.ts'
 import { storedEmail } from '../../../lib/text.ts'
@@ -10,8 +11,8 @@ import { localPart } from '../model.ts'
 import type { UserChanges, UserRow } from '../store.ts'
 import { createUserSearchStore, type UserFilter } from './user-search-store.ts'
 
-type ProfileChanges = Pick<UserChanges, 'displayName' | 'avatarUrl' | 'externalId'>
-export type ManagedChanges = Pick<UserChanges, 'role' | 'emailVerified'> &
+type ProfileChanges = Pick<UserChanges, 'displayName' | 'avatarUrl' | 'externalId' | 'locale'>
+export type ManagedChanges = Pick<UserChanges, 'role' | 'email' | 'emailVerified'> &
   ProfileChanges & { disabled?: boolean | undefined }
 
 type NewAccount = { email: string; role: Role; password: string }
@@ -21,8 +22,12 @@ export type UserAdmin = ReturnType<typeof createUserAdmin>
 /** Administration of accounts by operators and the platform. Each change is recorded in the audit log. */
 export function createUserAdmin(core: Core, parts: AccountParts) {
   const { write, audit, outbox, newId, clock } = core
-  const { store, sessionStore, oneTimeTokens, passwords, hashAddress, sentMails } = parts
+  const { store, sessionStore, oneTimeTokens, passwords, queueMail, sentMails } = parts
   const users = createUserSearchStore(core.orm)
+
+  type Details = Record<string, string>
+  const record = (action: AuditAction, id: string, by: By, details?: Details) =>
+    audit.record({ action, ...by, target: { type: 'user', id }, ...(details && { details }) })
 
   const byId = (idText: string) => () => findById(idText, store.find)
 
@@ -33,24 +38,47 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     parts.adopt(user, by)
   }
 
+  /** Sets another address, which is unverified at first, and voids the links mailed to former ones. */
+  function changeEmail(user: UserRow, text: string, isVerified: boolean, by: By) {
+    const email = storedEmail(text)
+    if (email === user.email) return
+    // The mails to an admin's address must stay out of reach of a service.
+    mustNotBeProtected(user, by)
+    removeSquatter(email, by)
+    if (parts.isTaken(email, user.id)) throw new AppError('email_taken')
+    oneTimeTokens.deleteOfUser(user.id)
+    store.update(user.id, { email, emailBouncedAt: null })
+    record('email_changed', user.id, by)
+    if (isVerified) return
+    changeVerified(user, false, by)
+    if (sentMails.take('verify_email', email)) queueMail('verification_mail', { ...user, email })
+  }
+
+  /** Deletes an account with this address that was never verified, because anybody may have registered it. */
+  function removeSquatter(email: string, by: By) {
+    const squatter = store.findByEmail(email)
+    // Choice: a service deletes no admin, because it cannot create one either.
+    if (squatter?.isProvisional && squatter.role !== 'admin') parts.remove(squatter, by)
+  }
+
   function changeRole(user: UserRow, wanted: Role, by: By) {
     const role = roleOf(wanted, user.emailVerified)
-    if (role === 'admin' && by.actor.type === 'service_key') throw new AppError('role_required')
+    if (role === 'admin') mustNotBeService(by)
     if (user.role === role) return
+    mustNotBeProtected(user, by)
     if (role === 'verified_user' && !user.emailVerified) throw invalidField('role', 'not_verified')
     if (role !== 'admin') parts.mustNotBeLastAdmin(user)
     // Choice: a new admin must log in again, because the platform may have created the old sessions without a password.
     if (role === 'admin') sessionStore.revokeAll(user.id, clock.now())
     parts.changeAccess(user.id, { role })
-    const details = { from: user.role, to: role }
-    audit.record({ action: 'role_changed', ...by, target: { type: 'user', id: user.id }, details })
+    record('role_changed', user.id, by, { from: user.role, to: role })
   }
 
   function changeVerified(user: UserRow, isVerified: boolean, by: By) {
     if (user.emailVerified === isVerified) return
     store.update(user.id, { emailVerified: isVerified })
-    const action = isVerified ? 'email_verified' : 'email_unverified'
-    audit.record({ action, ...by, target: { type: 'user', id: user.id } })
+    if (isVerified) oneTimeTokens.revoke('verify_email', user.id)
+    record(isVerified ? 'email_verified' : 'email_unverified', user.id, by)
     // The other roles do not depend on it.
     if (user.role !== 'user' && user.role !== 'verified_user') return
     changeRole({ ...user, emailVerified: isVerified }, 'user', by)
@@ -58,6 +86,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
 
   function changeDisabled(user: UserRow, isDisabled: boolean, by: By) {
     if ((user.disabledAt !== null) === isDisabled) return
+    mustNotBeProtected(user, by)
     if (isDisabled) parts.mustNotBeLastAdmin(user)
     parts.changeAccess(user.id, { disabledAt: isDisabled ? clock.now() : null })
     if (isDisabled) {
@@ -66,17 +95,34 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
       oneTimeTokens.revoke('reset_password', user.id)
       oneTimeTokens.revoke('change_email', user.id)
     }
-    const action = isDisabled ? 'user_disabled' : 'user_enabled'
-    audit.record({ action, ...by, target: { type: 'user', id: user.id } })
+    record(isDisabled ? 'user_disabled' : 'user_enabled', user.id, by)
   }
 
   function changeProfile({ id }: UserRow, changes: ProfileChanges, by: By) {
     const { externalId } = changes
     const holder = externalId ? store.findByExternalId(externalId) : undefined
     if (holder && holder.id !== id) throw new AppError('external_id_taken')
-    if (Object.values(changes).every((change) => change === undefined)) return
+    const before = store.find(id)
     store.update(id, changes)
-    audit.record({ action: 'profile_changed', ...by, target: { type: 'user', id } })
+    if (isDeepStrictEqual(before, store.find(id))) return
+    record('profile_changed', id, by)
+  }
+
+  /** Changes the role, the address, the profile, and whether the account is disabled or verified, inside a `write`. Disabling
+   *  ends every session. An account that was never verified is adopted when it becomes verified or gets an external id.
+   *  @throws last_admin · admin_protected (admin, by a service) · email_taken · external_id_taken · validation_error (`role`:
+   *  verified_user without a verified address) */
+  function change(user: UserRow, changes: ManagedChanges, by: By): UserRow {
+    const { role, disabled, email, emailVerified, ...profile } = changes
+    const current = () => existing(store.find(user.id))
+    adoptIfProved(user, changes, by)
+    if (email !== undefined) changeEmail(user, email, emailVerified ?? false, by)
+    if (emailVerified !== undefined) changeVerified(current(), emailVerified, by)
+    if (role !== undefined) changeRole(current(), role, by)
+    if (disabled !== undefined) changeDisabled(user, disabled, by)
+    changeProfile(user, profile, by)
+    parts.publishChange(user)
+    return current()
   }
 
   return {
@@ -96,44 +142,48 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
           passwordHash,
           createdAt: clock.now(),
         })
-        const target = { type: 'user', id: user.id } as const
-        audit.record({ action: 'user_created', ...by, target, details: { role } })
+        record('user_created', user.id, by, { role })
         return user
       })
     },
 
-    /** Changes the role, the profile, and whether the account is disabled or verified. Disabling ends every session. An
-     *  account that was never verified is adopted when it becomes verified or gets an external id.
-     *  @throws not_found · last_admin · role_required (admin, by a service) · external_id_taken · validation_error
-     *  (`role`: verified_user without a verified address) */
+    change,
+
+    /** @throws not_found, and as `change` */
     update: (find: () => UserRow | undefined, changes: ManagedChanges, by: By): Promise<UserRow> =>
-      write(() => {
-        const user = existing(find())
-        const { role, disabled, emailVerified, ...profile } = changes
-        adoptIfProved(user, changes, by)
-        if (emailVerified !== undefined) changeVerified(user, emailVerified, by)
-        if (role !== undefined) changeRole(existing(store.find(user.id)), role, by)
-        if (disabled !== undefined) changeDisabled(user, disabled, by)
-        changeProfile(user, profile, by)
-        parts.publishChange(user)
-        return existing(store.find(user.id))
-      }),
+      write(() => change(existing(find()), changes, by)),
 
     /** Deletes an account. Its messages stay, shown as from a deleted user.
-     *  @throws not_found · last_admin */
+     *  @throws not_found · last_admin · admin_protected (an admin, by a service) */
     remove: (find: () => UserRow | undefined, by: By): Promise<void> =>
-      write(() => parts.remove(existing(find()), by)),
+      write(() => {
+        const user = existing(find())
+        mustNotBeProtected(user, by)
+        parts.remove(user, by)
+      }),
+
+    /** Deletes an account and what it has written; also what a deleted account has left.
+     *  @throws not_found · last_admin */
+    purge: (idText: string, by: By): Promise<UserRow> =>
+      write(() => {
+        const user = findById(idText, store.findAny)
+        if (!user) throw new AppError('not_found')
+        if (user.deletedAt === null) parts.remove(user, by, true)
+        else {
+          outbox.add('erasure', { user_id: user.id, is_purge: true })
+          record('purge_requested', user.id, by)
+        }
+        return user
+      }),
 
     /** Mails a link for setting a new password.
      *  @throws not_found · mail_throttled */
     mailReset: (find: () => UserRow | undefined, by: By): Promise<void> =>
       write(() => {
-        const { id, email } = existing(find())
-        const wait = sentMails.take('reset_password', email)
-        if (wait > 0) throw throttled('mail_throttled', wait)
-        outbox.add('password_reset_mail', { user_id: id, address_hash: hashAddress(email) })
-        const target = { type: 'user', id } as const
-        audit.record({ action: 'password_reset_requested', ...by, target })
+        const user = existing(find())
+        sentMails.mustTake('reset_password', user.email)
+        queueMail('password_reset_mail', user)
+        record('password_reset_requested', user.id, by)
       }),
 
     /** Records in the audit log that an admin viewed a user's sessions.
@@ -141,8 +191,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     viewSessions: (find: () => UserRow | undefined, by: By): Promise<UserRow> =>
       write(() => {
         const user = existing(find())
-        const target = { type: 'user', id: user.id } as const
-        audit.record({ action: 'sessions_viewed', ...by, target })
+        record('sessions_viewed', user.id, by)
         return user
       }),
 
@@ -157,14 +206,13 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
         return isOn
       }),
 
+    removeSquatter,
+    mustNotBeProtected,
     existing,
     byId,
     byEmail: (email: string) => () => store.findByEmail(email),
-    /** @throws not_found */
     get: (idText: string): UserRow => existing(byId(idText)()),
-    /** @throws not_found */
     getByEmail: (email: string): UserRow => existing(store.findByEmail(email)),
-    /** Finds users, oldest account first. */
     search: (filter: UserFilter, range: ListRange): Listing<UserRow> =>
       listByPosition(range, {
         name: 'users',
@@ -179,6 +227,16 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
 function existing(user: UserRow | undefined): UserRow {
   if (!user || user.deletedAt !== null) throw new AppError('not_found')
   return user
+}
+
+function mustNotBeService({ actor }: By): void {
+  if (actor.type === 'service_key') throw new AppError('admin_protected')
+}
+
+/** A service has no power over admins.
+ *  @throws admin_protected */
+function mustNotBeProtected({ role }: UserRow, by: By): void {
+  if (role === 'admin') mustNotBeService(by)
 }
 
 /** The role `user` with a verified address is `verified_user`. */

@@ -1,10 +1,11 @@
 import { Elysia } from 'elysia'
 import { operations } from '../../../api/operation.ts'
 import { recentlyConfirmed } from '../../../http/confirmation.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../../http/pagination.ts'
+import { pageOf } from '../../../http/pagination.ts'
 import { routeBase } from '../../../http/request-context.ts'
 import { Export, type SendExport } from '../exports.ts'
 import {
+  NewQuietHours,
   PasswordBody,
   Profile,
   type ProfileParts,
@@ -14,10 +15,9 @@ import {
   sessionView,
 } from '../model.ts'
 import type { AccountService } from '../service.ts'
+import type { SessionRow } from '../sign-in/session-store.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
 import type { UserRow } from '../store.ts'
-
-const pageSize = 20
 
 const user = operations('Accounts', { access: 'user' })
 const owner = operations('Accounts', {
@@ -32,7 +32,6 @@ type Parts = {
   sendExport: SendExport
 }
 
-/** The user's own account and its sessions. */
 export function userRoutes({ accounts, sessions, profileParts, sendExport }: Parts) {
   const ownView = (row: UserRow) => profileView(row, profileParts)
 
@@ -53,27 +52,46 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
         }
         return ownView(await accounts.update(context.user.userId, changes))
       },
-      {
-        body: ProfileUpdate,
-        ...user(
-          'updateProfile',
-          'Changes your own profile. Absent fields keep their value; `avatar_url: null` restores the generated picture.',
-          { 200: Profile },
-        ),
+      user(
+        'updateProfile',
+        'Changes your own profile. Absent fields keep their value; `avatar_url: null` restores the generated picture.',
+        { 200: Profile },
+        { body: ProfileUpdate },
+      ),
+    )
+    .put(
+      '/v1/users/me/quiet-hours',
+      async ({ body, context }) => {
+        const { from, to, time_zone } = body
+        const quietHours = { from, to, time_zone }
+        return ownView(await accounts.update(context.user.userId, { quietHours }))
       },
+      user(
+        'setQuietHours',
+        'Sets the hours of each day in which pushes and mails wait; then they come as one. Calls and mails about the account do not wait.',
+        { 200: Profile },
+        { body: NewQuietHours },
+      ),
+    )
+    .delete(
+      '/v1/users/me/quiet-hours',
+      async ({ context }) => {
+        await accounts.update(context.user.userId, { quietHours: null })
+      },
+      user('deleteQuietHours', 'Clears your quiet hours.', { 204: null }),
     )
     .delete(
       '/v1/users/me',
       ({ body, context }) => accounts.remove(context.user, body.password, context.ip),
-      {
-        body: PasswordBody,
-        ...owner(
-          'deleteAccount',
-          'Removes your own account. Messages stay, shown as from a deleted user.',
-          { 204: null },
-          { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded', 'last_admin'] },
-        ),
-      },
+      owner(
+        'deleteAccount',
+        'Removes your own account. Messages stay, shown as from a deleted user.',
+        { 204: null },
+        {
+          body: PasswordBody,
+          errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded', 'last_admin'],
+        },
+      ),
     )
     .get(
       '/v1/users/me/export',
@@ -82,9 +100,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       user(
         'exportAccount',
         'Exports all data stored about you. One export at a time and 5 an hour.',
-        {
-          200: Export,
-        },
+        { 200: Export },
         { errors: ['quota_exceeded'] },
       ),
     )
@@ -92,15 +108,10 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       '/v1/auth/sessions',
       ({ query, context }) => {
         const { userId, sessionId } = context.user
-        const range = listRange(query, pageSize)
-        return listAnswer(range, sessions.list(userId, range), (row) => sessionView(row, sessionId))
+        const view = (row: SessionRow) => sessionView(row, sessionId)
+        return pageOf(query, (range) => sessions.list(userId, range), view)
       },
-      user(
-        'listSessions',
-        'Lists your sessions, one for each logged-in device.',
-        { 200: ListOf(Session) },
-        { query: listQuery(pageSize) },
-      ),
+      user.list('listSessions', 'Lists your sessions, one for each logged-in device.', Session),
     )
     .delete(
       '/v1/auth/sessions/:id',

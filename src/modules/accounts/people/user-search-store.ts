@@ -26,7 +26,6 @@ export function createUserSearchStore(orm: Orm) {
       const found = orm.select().from(users).where(matching(filter, before))
       return found.orderBy(asc(users.id)).limit(limit).offset(offset).all()
     },
-    /** Counts the users who pass a filter; for a search at most `maxFound`. */
     count(filter: UserFilter): number {
       const found = orm.select({ n: count() }).from(users).where(matching(filter)).get()?.n ?? 0
       return filter.q === undefined ? found : Math.min(found, maxFound)

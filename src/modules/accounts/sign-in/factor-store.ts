@@ -5,7 +5,6 @@ import { recoveryCodes, totpFactors } from '../../../db/schema.ts'
 export type FactorRow = typeof totpFactors.$inferSelect
 export type FactorStore = ReturnType<typeof createFactorStore>
 
-/** SQL over second factors and their recovery codes. */
 export function createFactorStore(orm: Orm) {
   const sqlite = orm.$client
   const own = (userId: string) => eq(totpFactors.userId, userId)
@@ -13,7 +12,6 @@ export function createFactorStore(orm: Orm) {
   return {
     find: (userId: string): FactorRow | undefined =>
       orm.select().from(totpFactors).where(own(userId)).get(),
-    /** Whether a login requires a code. */
     isOn: (userId: string): boolean =>
       sqlite
         .query('SELECT 1 FROM totp_factors WHERE user_id = ? AND confirmed_at IS NOT NULL')
@@ -44,7 +42,6 @@ export function createFactorStore(orm: Orm) {
         .values(hashes.map((hash) => ({ userId, hash })))
         .run()
     },
-    /** @returns false for an unknown or consumed code */
     useCode(userId: string, hash: string): boolean {
       const code = and(eq(recoveryCodes.userId, userId), eq(recoveryCodes.hash, hash))
       return orm.delete(recoveryCodes).where(code).returning().all().length > 0
@@ -53,7 +50,6 @@ export function createFactorStore(orm: Orm) {
       orm.delete(totpFactors).where(own(userId)).run()
       orm.delete(recoveryCodes).where(eq(recoveryCodes.userId, userId)).run()
     },
-    /** Counts enabled admins without a second factor. */
     countAdminsWithout: (): number =>
       sqlite
         .query<{ n: number }, []>(

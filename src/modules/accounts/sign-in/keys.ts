@@ -42,14 +42,11 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
   }
 
   return {
-    /** The key that signs new tokens. */
     active: () => keys.signing,
-    /** The public key of a published key id. */
     find(kid: string): CryptoKey | undefined {
       const key = keys.verification.get(kid)
       return key && key.publishedUntil > clock.now() ? key.publicKey : undefined
     },
-    /** The public members of every published key (RFC 7517). */
     jwks(): Jwks {
       const now = clock.now()
       const published = [...keys.verification.values()].filter((key) => key.publishedUntil > now)

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { Core } from '../../../core.ts'
 import { createSemaphore, type Urgency } from '../../../lib/concurrency.ts'
-import { AppError, quotaExceeded } from '../../../lib/errors.ts'
+import { AppError, quotaExceeded, throttled } from '../../../lib/errors.ts'
 import { ipGroup } from '../../../lib/ip-network.ts'
 import { type Limit, SlidingWindow } from '../../../lib/limits.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -48,7 +48,6 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
       const matched = await limited(() => hasher.verify(tried, isHash ? hash : dummyHash), urgency)
       return isHash && matched
     },
-    /** Whether a hash was made with other parameters. */
     isOutdated: (hash: string): boolean => !hash.startsWith(parameters),
   }
 }
@@ -104,7 +103,7 @@ export function createLoginThrottle({ clock, config }: Core) {
     const wait = (attempts.at(-1)?.at ?? 0) + pauseMilliseconds - now
     if (attempts.length >= failures.count && wait > 0) {
       if (isKnown()) return
-      throw new AppError('login_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
+      throw throttled('login_throttled', wait)
     }
     attemptsByName.set(
       name,

@@ -1,7 +1,7 @@
-import { and, asc, eq, gt, isNull, ne, type SQL } from 'drizzle-orm'
+import { and, eq, gt, isNull, ne, type SQL } from 'drizzle-orm'
 import type { Orm } from '../../../db/open.ts'
 import { pushTokens, refreshTokens, sessions } from '../../../db/schema.ts'
-import { eachRow, listById, prepareInsert, selectList } from '../../../db/statements.ts'
+import { eachOf, listById, prepareInsert, selectList } from '../../../db/statements.ts'
 import { day } from '../../../lib/clock.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../../lib/principal.ts'
@@ -35,12 +35,12 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
          WHERE f.user_id = sessions.user_id AND confirmed_at IS NOT NULL)`
   // Subqueries take a tenth of the time of a join.
   const access = sqlite.prepare<
-    { role: Role | null; isVerified: number; isSecured: number },
+    { role: Role | null; isVerified: number; isSecured: number; isByPlatform: number },
     [string, string]
   >(
     `SELECT (SELECT role FROM users WHERE id = user_id AND disabled_at IS NULL) AS role,
        (SELECT email_verified FROM users WHERE id = user_id) AS isVerified,
-       ${isSecured} AS isSecured
+       ${isSecured} AS isSecured, is_by_platform AS isByPlatform
      FROM sessions WHERE id = ? AND user_id = ? AND revoked_at IS NULL`,
   )
   const consume = sqlite.prepare<{ sessionId: string }, [string, number, string | null]>(
@@ -92,9 +92,10 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     findPrincipal(claims: AccessClaims): UserPrincipal | undefined {
       const found = access.get(claims.sessionId, claims.userId)
       if (!found?.role) return undefined
-      const { role, isVerified, isSecured } = found
+      const { role, isVerified, isSecured, isByPlatform } = found
       const mayAdminister = role === 'admin' && isSecured === 1
-      return { ...claims, role, isVerified: isVerified === 1, mayAdminister }
+      const mayUseExternalIds = isByPlatform === 1
+      return { ...claims, role, isVerified: isVerified === 1, mayAdminister, mayUseExternalIds }
     },
     insert(session: typeof sessions.$inferInsert) {
       orm.insert(sessions).values(session).run()
@@ -122,23 +123,11 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     updateConfirmed(id: string, now: number): void {
       orm.update(sessions).set({ confirmedAt: now }).where(eq(sessions.id, id)).run()
     },
-    /** Whether a session was confirmed after a moment (ms since the epoch). */
     isConfirmedSince: (id: string, moment: number) => confirmed.get(id, moment) !== null,
     findToken: (hash: string) => token.get(hash) ?? undefined,
-    /** A user's active sessions, newest login first. */
     list: (userId: string, now: number, range: ListRange): Listing<SessionRow> =>
-      listById(orm, range, {
-        name: 'sessions',
-        id: sessions.id,
-        which: live(userId, now),
-        select: (which) => orm.select().from(sessions).where(which),
-      }),
-    /** Every session of a user including ended ones, oldest first. */
-    each: (userId: string) =>
-      eachRow<SessionRow>((last, limit) => {
-        const next = and(eq(sessions.userId, userId), gt(sessions.id, last?.id ?? ''))
-        return orm.select().from(sessions).where(next).orderBy(asc(sessions.id)).limit(limit).all()
-      }),
+      listById(orm, range, { id: sessions.id, which: live(userId, now) }),
+    each: (userId: string) => eachOf(orm, sessions, 'id', eq(sessions.userId, userId)),
     /** Ends one session of a user.
      *  @returns false when it belongs to another user or has already ended */
     revoke(id: string, userId: string, now: number): boolean {
@@ -150,7 +139,6 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
       const others = keptId === undefined ? undefined : ne(sessions.id, keptId)
       return revokeWhere(and(eq(sessions.userId, userId), others), now)
     },
-    /** Ends every session of a user and deletes their push tokens. */
     endDevices(userId: string, now: number): void {
       revokeWhere(eq(sessions.userId, userId), now)
       orm.delete(pushTokens).where(eq(pushTokens.userId, userId)).run()

@@ -6,6 +6,7 @@ import { sha256 } from '../../../lib/hash.ts'
 import { parseId } from '../../../lib/ids.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
 import type { UserPrincipal } from '../../../lib/principal.ts'
+import type { Bans } from '../bans/bans.ts'
 import { type Authenticated, type TokenSet, userView } from '../model.ts'
 import type { AccountStore, UserRow } from '../store.ts'
 import {
@@ -20,7 +21,6 @@ import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 const raceMilliseconds = 10_000
 const tokenPattern = /^rt_[\w-]{43}$/
 
-/** The client that uses a session. */
 export type Client = { ip: string; userAgent: string | undefined }
 
 /** A new or refreshed session with its refresh token, of which only the hash is stored. */
@@ -28,15 +28,19 @@ type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
 
 export type Sessions = ReturnType<typeof createSessions>
 
-type Parts = { store: AccountStore; sessionStore: SessionStore; accessTokens: AccessTokens }
+type Parts = {
+  store: AccountStore
+  sessionStore: SessionStore
+  accessTokens: AccessTokens
+  bans: Bans
+}
 
 /** Sessions. Each is a login on a device, with the family of its refresh tokens (RFC 9700, 4.14.2). */
-export function createSessions(core: Core, { store, sessionStore, accessTokens }: Parts) {
+export function createSessions(core: Core, { store, sessionStore, accessTokens, bans }: Parts) {
   const { write, afterCommit, audit, hub, newId, clock } = core
 
   type Family = Pick<SessionRow, 'id' | 'createdAt'>
 
-  /** Creates a refresh token and stores its hash. */
   function newRefreshToken({ id: sessionId, createdAt }: Family, parentHash: string | null) {
     const token = `rt_${randomBytes(32).toString('base64url')}`
     const expiresAt = Math.min(
@@ -53,22 +57,31 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
    *  the new successor replaces the unused one.
    *  @returns undefined when the token cannot be used */
   function rotate(token: string, key: string | undefined, client: Client): OpenSession | undefined {
-    const now = clock.now()
     const hash = sha256(token)
-    const keyHash = key === undefined ? null : sha256(key)
-    const sessionId =
-      sessionStore.consumeToken(hash, keyHash, now) ??
-      (keyHash === null
-        ? undefined
-        : sessionStore.consumeSuccessor(hash, keyHash, { now, userAgent: agentOf(client) }))
+    const sessionId = consume(hash, key, client)
     const session = sessionId === undefined ? undefined : sessionStore.find(sessionId)
     const user = session && store.find(session.userId)
     if (!session || !user) {
       endIfReused(hash, client)
       return undefined
     }
+    if (bans.isBanned(user.email, client.ip)) {
+      end(session.id, user.id)
+      return undefined
+    }
     recordUse(session, client)
     return { user, sessionId: session.id, refreshToken: newRefreshToken(session, hash) }
+  }
+
+  function consume(hash: string, key: string | undefined, client: Client): string | undefined {
+    const now = clock.now()
+    if (key === undefined) return sessionStore.consumeToken(hash, null, now)
+    const keyHash = sha256(key)
+    const userAgent = agentOf(client)
+    return (
+      sessionStore.consumeToken(hash, keyHash, now) ??
+      sessionStore.consumeSuccessor(hash, keyHash, { now, userAgent })
+    )
   }
 
   // A new address is common, and so is a new user agent after an update. Both at once may mean theft, so that is audited.
@@ -111,17 +124,23 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
   }
 
   return {
-    /** The response to a login. */
     authenticated: async (session: OpenSession): Promise<Authenticated> => ({
       user: userView(session.user),
       ...(await tokenSet(session)),
     }),
 
     /** Begins a session, inside a `write`. */
-    begin(user: UserRow, client: Client): OpenSession {
+    begin(user: UserRow, client: Client, isByPlatform = false): OpenSession {
       const [id, createdAt] = [newId(), clock.now()]
       const { ip } = client
-      const session = { id, userId: user.id, ip, userAgent: agentOf(client), createdAt }
+      const session = {
+        id,
+        userId: user.id,
+        ip,
+        userAgent: agentOf(client),
+        createdAt,
+        isByPlatform,
+      }
       sessionStore.insert({ ...session, lastUsedAt: createdAt })
       return { user, sessionId: id, refreshToken: newRefreshToken(session, null) }
     },
@@ -144,7 +163,6 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       })
     },
 
-    /** The user's active sessions, newest login first. */
     list: (userId: string, range: ListRange): Listing<SessionRow> =>
       sessionStore.list(userId, clock.now(), range),
 
@@ -158,7 +176,6 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       })
     },
 
-    /** Ends every session of a user. */
     async endAll(userId: string, by: By): Promise<void> {
       await write(() => {
         sessionStore.revokeAll(userId, clock.now())

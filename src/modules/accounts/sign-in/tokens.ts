@@ -79,7 +79,6 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
   }
 
   return {
-    /** Signs a token for a session of the user. */
     mint: async (user: UserRow, sessionId: string): Promise<string> =>
       activeSigner().sign({
         sub: user.id,

@@ -57,26 +57,34 @@ function stepOf({ secret }: FactorRow, code: string, timestamp: number): number 
 
 type Parts = AccountParts & { recovery: Recovery; throttle: LoginThrottle }
 
-type CodeUse<T> = { ip: string; act: () => T; use?: typeof useCode }
+type CodeUse<T> = {
+  ip: string
+  act: () => T
+  isRight?: (userId: string, code: string) => boolean
+  refusal?: 'totp_invalid' | 'code_invalid'
+}
 
 /** The second factor: time-based one-time passwords (RFC 6238). */
 export function createTotp(core: Core, parts: Parts) {
   const { write, audit, clock, config } = core
-  const { store, sessionStore, factors, recovery, throttle } = parts
+  const { store, sessionStore, factors, oneTimeTokens, recovery, throttle } = parts
+  const { sentMails, queueMail } = parts
 
   /** Consumes a code in a session. The limit counts all sessions of the user together.
    *  @param by.act runs in the same write if the code is right
-   *  @throws totp_invalid · login_throttled */
+   *  @throws totp_invalid · code_invalid · login_throttled */
   async function withCode<T>(userId: string, code: string, by: CodeUse<T>) {
-    const { ip, act, use = useCode } = by
+    const { ip, act, refusal = 'totp_invalid' } = by
+    const { isRight = (id, text) => useCode(core, factors, id, text) } = by
     const name = `totp:${userId}`
     throttle.admitConfirmation(name, ip)
     const done = await write(() => {
-      if (use(core, factors, userId, code)) return { result: act() }
-      audit.record({ action: 'totp_refused', ...onOneself(userId, ip) })
+      if (isRight(userId, code)) return { result: act() }
+      const action = refusal === 'totp_invalid' ? 'totp_refused' : 'code_refused'
+      audit.record({ action, ...onOneself(userId, ip) })
       return undefined
     })
-    if (!done) throw new AppError('totp_invalid')
+    if (!done) throw new AppError(refusal)
     throttle.succeeded(name, ip)
     return done.result
   }
@@ -84,7 +92,7 @@ export function createTotp(core: Core, parts: Parts) {
   /** @returns the recovery codes, of which only the hashes are stored */
   function switchOn(userId: string, ip: string): string[] {
     const user = store.find(userId)
-    if (!user) throw new AppError('unauthorized')
+    if (!user) throw new AppError('session_ended')
     const codes = Array.from({ length: recoveryCodeCount }, () =>
       new Secret({ size: recoveryCodeBytes }).base32.toLowerCase(),
     )
@@ -142,13 +150,31 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Marks the session as confirmed by its owner, who proves it with the password or a code.
-     *  @throws invalid_credentials (wrong password) · totp_invalid (also without a factor) · login_throttled */
+    /** Mails a code with which the owner can confirm a session. It replaces an earlier one.
+     *  @throws email_not_verified · mail_throttled (1 a minute and 5 a day) */
+    mailCode: (userId: string, ip: string): Promise<void> =>
+      write(() => {
+        const user = store.find(userId)
+        if (!user?.emailVerified) throw new AppError('email_not_verified')
+        sentMails.mustTake('confirm', user.email)
+        queueMail('confirm_mail', user)
+        audit.record({ action: 'code_requested', ...onOneself(userId, ip) })
+      }),
+
+    /** Marks the session as confirmed by its owner, who proves it with the password, or a code from the authenticator or a
+     *  mail.
+     *  @throws invalid_credentials (wrong password) · totp_invalid · code_invalid (without a factor) · login_throttled */
     async proveOwner(principal: UserPrincipal, { password, code }: OwnerProof, ip: string) {
       const { userId, sessionId } = principal
       const markConfirmed = () => sessionStore.updateConfirmed(sessionId, clock.now())
       if (typeof code === 'string') {
-        await withCode(userId, code, { ip, act: markConfirmed, use: useAuthenticatorCode })
+        await withCode(userId, code, {
+          ip,
+          act: markConfirmed,
+          isRight: (id, text) =>
+            useAuthenticatorCode(core, factors, id, text) || oneTimeTokens.redeemCode(id, text),
+          refusal: factors.isOn(userId) ? 'totp_invalid' : 'code_invalid',
+        })
         return
       }
       const user = await recovery.confirm(principal, password, ip)

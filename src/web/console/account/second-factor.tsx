@@ -1,93 +1,216 @@
+import { Copy, Download } from 'lucide-preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Field } from '../../ui/field.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { useForm } from '../form.ts'
-import { request } from '../session.ts'
-import { FactorSetUp } from './factor-set-up.tsx'
+import { encode } from 'uqr'
+import type { TotpSecret } from '../../../../client/src/contract.ts'
+import { Button } from '../../kit/button.tsx'
+import { Copyable, download, useCopy } from '../../kit/copy.tsx'
+import { PasswordField, TextField } from '../../kit/fields.tsx'
+import { askForm, useForm } from '../../kit/form.tsx'
+import { Failure, Loading } from '../../kit/states.tsx'
+import { texts } from '../../kit/texts.tsx'
+import { toast } from '../../kit/toast.tsx'
+import { mutate } from '../data.ts'
+import { logout, needsFactor } from '../session.ts'
+
+const words = texts.console.account.factor
+
+/** Shown when the service requires a second factor of every admin: no other request works before it is set up. */
+export function RequiredFactor() {
+  return (
+    <main class="page account">
+      <header>
+        <div>
+          <h1>{words.requiredTitle}</h1>
+          <p>{words.requiredText}</p>
+        </div>
+        <Button onClick={logout}>{texts.console.shell.logout}</Button>
+      </header>
+      <section class="card" aria-label={words.title}>
+        <SetUp
+          onDone={() => {
+            needsFactor.value = false
+          }}
+        />
+      </section>
+    </main>
+  )
+}
 
 type FactorProps = { isOn: boolean; onChanged: (isOn: boolean) => void }
 
 export function SecondFactor({ isOn, onChanged }: FactorProps) {
   const [isOpen, setOpen] = useState(false)
   const section = useRef<HTMLElement>(null)
-  const close = () => setOpen(false)
-  function finish() {
-    onChanged(!isOn)
-    close()
-  }
   // The focused element disappears with the open form, so the focus has to be placed.
   const wasOpen = useRef(false)
   useEffect(() => {
     if (wasOpen.current && !isOpen) section.current?.querySelector('button')?.focus()
     wasOpen.current = isOpen
   }, [isOpen])
+  async function change() {
+    if (!isOn) setOpen(true)
+    else if (await askToSwitchOff()) onChanged(false)
+  }
+  function finish() {
+    onChanged(true)
+    setOpen(false)
+  }
   return (
-    <section class="card stack" aria-labelledby="factor" ref={section}>
-      {isOpen ? (
-        <h2 id="factor">Second factor</h2>
-      ) : (
-        <State isOn={isOn} open={() => setOpen(true)} />
-      )}
-      {isOpen && isOn && <SwitchOff onDone={finish} onCancel={close} />}
-      {isOpen && !isOn && <FactorSetUp onDone={finish} onCancel={close} />}
+    <section class="card stack factor" aria-labelledby="factor" ref={section}>
+      <div class="row between wrap">
+        <div>
+          <h2 id="factor" class="row">
+            {words.title}{' '}
+            <span class={`badge ${isOn ? 'good' : ''}`}>{isOn ? words.on : words.off}</span>
+          </h2>
+          <p class="soft small">{isOn ? words.onText : words.offText}</p>
+        </div>
+        {!isOpen && (
+          <Button tone={isOn ? undefined : 'primary'} onClick={change}>
+            {isOn ? words.switchOff : words.setUp}
+          </Button>
+        )}
+      </div>
+      {isOpen && <SetUp onDone={finish} onCancel={() => setOpen(false)} />}
     </section>
   )
 }
 
-function State({ isOn, open }: { isOn: boolean; open: () => void }) {
+const askToSwitchOff = () =>
+  askForm({
+    title: words.switchOffAction,
+    action: words.switchOff,
+    tone: 'danger',
+    fields: (
+      <>
+        <PasswordField label={texts.console.account.password} name="password" takesFocus />
+        <TextField
+          label={words.code}
+          hint={words.codeHint}
+          name="code"
+          autocomplete="one-time-code"
+          required
+        />
+      </>
+    ),
+    async submit(given) {
+      const body = { password: String(given.get('password')), code: String(given.get('code')) }
+      await mutate('DELETE /v1/auth/totp', { body }, { done: words.isOff })
+      return true
+    },
+  })
+
+type SetUpProps = { onDone: () => void; onCancel?: () => void }
+
+function SetUp({ onDone, onCancel }: SetUpProps) {
+  const [codes, setCodes] = useState<string[]>()
+  const [secret, setSecret] = useState<TotpSecret>()
+  const [error, setError] = useState<unknown>()
+  function start() {
+    setError(undefined)
+    mutate('POST /v1/auth/totp', {}).then(setSecret, setError)
+  }
+  useEffect(start, [])
+  if (codes) return <RecoveryCodes codes={codes} onKept={onDone} />
+  if (secret) return <Scan secret={secret} onConfirmed={setCodes} onCancel={onCancel} />
+  return error === undefined ? <Loading rows={4} /> : <Failure error={error} retry={start} />
+}
+
+type ScanProps = {
+  secret: TotpSecret
+  onConfirmed: (codes: string[]) => void
+  onCancel: (() => void) | undefined
+}
+
+function Scan({ secret, onConfirmed, onCancel }: ScanProps) {
+  const first = useRef<HTMLParagraphElement>(null)
+  useEffect(() => first.current?.focus(), [])
+  const { onSubmit, isBusy, problem } = useForm(async (given) => {
+    const body = { code: String(given.get('code')) }
+    onConfirmed((await mutate('POST /v1/auth/totp/confirm', { body })).recovery_codes)
+  })
   return (
-    <div class="row between wrap">
-      <div>
-        <h2 id="factor" class="row">
-          Second factor <span class={`badge ${isOn ? 'good' : ''}`}>{isOn ? 'On' : 'Off'}</span>
-        </h2>
-        <p class="soft small">
-          {isOn
-            ? 'Logging in takes your password and a code of your authenticator.'
-            : 'Without it, whoever knows your password is you.'}
+    <div class="scan">
+      <QrCode text={secret.otpauth_url} label={words.qr} />
+      <form class="stack" onSubmit={onSubmit}>
+        <p tabIndex={-1} ref={first} class="unframed">
+          {words.scan}
         </p>
-      </div>
-      <button type="button" class={`button ${isOn ? '' : 'primary'}`} onClick={open}>
-        {isOn ? 'Switch it off' : 'Set it up'}
-      </button>
+        <Copyable
+          text={secret.secret}
+          shown={secret.secret.replace(/(.{4})(?=.)/g, '$1 ')}
+          name={words.theSecret}
+        />
+        <TextField
+          label={words.code}
+          hint={words.newCodeHint}
+          name="code"
+          inputMode="numeric"
+          autocomplete="one-time-code"
+          required
+          problem={problem}
+        />
+        <div class="row wrap">
+          <Button submits tone="primary" disabled={isBusy}>
+            {words.switchOn}
+          </Button>
+          {onCancel && <Button onClick={onCancel}>{texts.kit.cancel}</Button>}
+        </div>
+      </form>
     </div>
   )
 }
 
-function SwitchOff({ onDone, onCancel }: { onDone: () => void; onCancel: () => void }) {
-  const { onSubmit, isBusy, problem } = useForm(async (given) => {
-    const body = { password: String(given.get('password')), code: String(given.get('code')) }
-    await request('DELETE /v1/auth/totp', { body })
-    toast('The second factor is off.')
-    onDone()
-  })
+/** A QR code, always dark on light, as cameras expect. */
+function QrCode({ text, label }: { text: string; label: string }) {
+  const { size, data } = encode(text, { border: 2 })
+  const squares = data.flatMap((row, y) =>
+    row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])),
+  )
   return (
-    <form class="stack narrow-form" onSubmit={onSubmit}>
-      <Field label="Password">
-        {(attributes) => (
-          <input
-            name="password"
-            type="password"
-            autocomplete="current-password"
-            required
-            ref={(input) => input?.focus()}
-            {...attributes}
-          />
-        )}
-      </Field>
-      <Field label="Code" hint="From your authenticator, or a recovery code." problem={problem}>
-        {(attributes) => (
-          <input name="code" autocomplete="one-time-code" required {...attributes} />
-        )}
-      </Field>
-      <div class="row">
-        <button type="submit" class="button danger" disabled={isBusy}>
-          Switch off the second factor
-        </button>
-        <button type="button" class="button" onClick={onCancel}>
-          Cancel
-        </button>
+    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label}>
+      <path d={squares.join('')} shape-rendering="crispEdges" />
+    </svg>
+  )
+}
+
+/** Recovery codes. The service does not show them again. */
+function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () => void }) {
+  const text = codes.join('\n')
+  const heading = useRef<HTMLHeadingElement>(null)
+  const list = useRef<HTMLUListElement>(null)
+  const { isCopied, copy } = useCopy(text, list)
+  useEffect(() => heading.current?.focus(), [])
+  useEffect(() => {
+    if (isCopied) toast(words.copied)
+  }, [isCopied])
+  return (
+    <div class="stack">
+      <div>
+        <h3 tabIndex={-1} ref={heading} class="unframed">
+          {words.keepTitle}
+        </h3>
+        <p class="soft small">{words.keepText}</p>
       </div>
-    </form>
+      <ul class="codes mono" ref={list}>
+        {codes.map((code) => (
+          <li key={code}>{code}</li>
+        ))}
+      </ul>
+      <div class="row wrap">
+        <Button icon={Copy} onClick={copy}>
+          {words.copy}
+        </Button>
+        <Button
+          icon={Download}
+          onClick={() => download('hostline-recovery-codes.txt', `${text}\n`)}
+        >
+          {words.download}
+        </Button>
+        <Button tone="primary" onClick={onKept}>
+          {words.kept}
+        </Button>
+      </div>
+    </div>
   )
 }

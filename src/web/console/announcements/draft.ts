@@ -1,7 +1,9 @@
 import { effect, signal } from '@preact/signals'
 import type { NewAnnouncement } from '../../../../client/src/contract.ts'
 import { uniqueId } from '../../../../client/src/platform.ts'
-import type { Role } from '../people/roles.ts'
+import { plural } from '../../kit/format.ts'
+import { fill, language, texts } from '../../kit/texts.tsx'
+import { type Role, roleTitles } from '../people/roles.ts'
 import { user } from '../session.ts'
 
 export type Addressee = { id: string; name: string }
@@ -76,4 +78,22 @@ export function announcementOf(given: Draft): NewAnnouncement {
     }),
     client_id: clientId,
   }
+}
+
+const words = texts.console.announcements
+type Audience = { audience: Draft['audience']; role: Role | null; people?: Addressee[] }
+
+/** The audience as part of a sentence. */
+export function audienceText({ audience, role, people }: Audience): string {
+  if (audience === 'users' && people) return namesText(people)
+  return fill(words.audienceTexts[audience], { role: role === null ? '' : roleTitles[role] })
+}
+
+const namesShown = 3
+
+function namesText(people: Addressee[]): string {
+  const names = people.slice(0, namesShown).map(({ name }) => name)
+  const left = people.length - names.length
+  const others = left === 0 ? [] : [plural(words.others, left)]
+  return new Intl.ListFormat(language.value).format([...names, ...others])
 }

@@ -1,13 +1,17 @@
 import type { RefObject } from 'preact'
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { useResource } from '../../ui/resource.ts'
-import { request } from '../session.ts'
-import { type CannedReply, cannedAt, matching, type Slash } from './canned.ts'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { CannedReply } from '../../../../client/src/client.ts'
+import { texts } from '../../kit/texts.tsx'
+import { useList } from '../data.ts'
+
+const words = texts.console.desk.composer
 
 type TextProps = {
   area: RefObject<HTMLTextAreaElement | null>
   label: string
   placeholder: string
+  /** The owner's name, for the canned replies. */
+  name: string
   text: string
   edit: (text: string) => void
   isReadOnly: boolean
@@ -17,9 +21,9 @@ type TextProps = {
 
 /** A growing textarea. A slash at the beginning of a word opens the canned replies. */
 export function CannedText(props: TextProps) {
-  const { area, label, placeholder, text, edit, isReadOnly, send, leave } = props
+  const { area, label, placeholder, name, text, edit, isReadOnly, send, leave } = props
   const id = useId()
-  const canned = useCanned(area, text, edit)
+  const canned = useCanned({ area, name, text, edit })
   const { slash, found, active } = canned
 
   useLayoutEffect(() => {
@@ -75,19 +79,17 @@ export function CannedText(props: TextProps) {
   )
 }
 
-function useCanned(
-  area: RefObject<HTMLTextAreaElement | null>,
-  text: string,
-  edit: (text: string) => void,
-) {
+function useCanned({ area, name, text, edit }: Pick<TextProps, 'area' | 'name' | 'text' | 'edit'>) {
   const [caret, setCaret] = useState(0)
   const [dismissed, setDismissed] = useState<number>()
   const [active, setActive] = useState(0)
   const wantedCaret = useRef<number>(undefined)
   const at = cannedAt(text, caret)
   const slash: Slash | undefined = at && at.start !== dismissed ? at : undefined
-  const { data, error } = useResource(slash && 'canned', loadCanned)
-  const found = slash && data ? matching(data, slash.word) : []
+  const [isAsked, setAsked] = useState(false)
+  if (slash && !isAsked) setAsked(true)
+  const { replies, error } = useReplies(isAsked)
+  const found = slash && replies ? matching(replies, slash.word) : []
   const isShown = slash !== undefined && (found.length > 0 || slash.word === '')
 
   useLayoutEffect(() => {
@@ -104,8 +106,9 @@ function useCanned(
     if (!cannedAt(area.current?.value ?? '', place)) setDismissed(undefined)
   }
 
-  function insert({ body }: CannedReply) {
+  function insert(reply: CannedReply) {
     if (!slash) return
+    const body = reply.body.replaceAll('{name}', name)
     wantedCaret.current = slash.start + body.length
     edit(text.slice(0, slash.start) + body + text.slice(caret))
     setCaret(wantedCaret.current)
@@ -141,7 +144,7 @@ function useCanned(
     slash: isShown ? slash : undefined,
     found,
     active,
-    emptyText: emptyText(data !== undefined, error !== undefined),
+    emptyText: emptyText(replies !== undefined, error !== undefined),
     look,
     insert,
     dismiss,
@@ -150,14 +153,19 @@ function useCanned(
 }
 
 function emptyText(isKnown: boolean, hasFailed: boolean): string {
-  if (hasFailed) return 'The canned replies could not be loaded.'
-  return isKnown ? 'There are no canned replies yet. System has a place for them.' : 'Loading…'
+  if (hasFailed) return words.cannedFailed
+  return isKnown ? words.noCanned : texts.kit.loading
 }
 
-async function loadCanned(signal: AbortSignal): Promise<CannedReply[]> {
-  const query = { per_page: 100 }
-  const { data } = await request('GET /v1/admin/support/canned-replies', { query, signal })
-  return data
+/** All canned replies, once they are asked for. */
+function useReplies(isAsked: boolean) {
+  const list = useList('GET /v1/admin/support/canned-replies', isAsked ? {} : undefined, {
+    limit: 100,
+  })
+  useEffect(() => {
+    if (list.hasMore) list.loadMore()
+  }, [list.items.length, list.hasMore])
+  return { replies: list.data, error: list.error }
 }
 
 type ListProps = {
@@ -181,7 +189,7 @@ function CannedList({ id, found, active, emptyText, choose }: ListProps) {
     )
   }
   return (
-    <div class="canned" role="listbox" id={id} aria-label="Canned replies" ref={list}>
+    <div class="canned" role="listbox" id={id} aria-label={words.canned} ref={list}>
       {found.map((reply, index) => (
         // The textarea keeps the focus and handles the keys of the list.
         // biome-ignore lint/a11y/useKeyWithClickEvents: see above
@@ -200,4 +208,22 @@ function CannedList({ id, found, active, emptyText, choose }: ListProps) {
       ))}
     </div>
   )
+}
+
+/** The position of the slash, and the search word after it. */
+type Slash = { start: number; word: string }
+
+/** @returns the slash of the word at the caret, if that word begins with one */
+function cannedAt(text: string, caret: number): Slash | undefined {
+  const word = /(?:^|\s)\/([^\n/]{0,40})$/.exec(text.slice(0, caret))?.[1]
+  if (word === undefined) return undefined
+  return { start: caret - word.length - 1, word }
+}
+
+/** Matches in the title come before matches in the text. */
+function matching(replies: CannedReply[], word: string): CannedReply[] {
+  const wanted = word.trim().toLowerCase()
+  const has = (text: string) => text.toLowerCase().includes(wanted)
+  const named = replies.filter(({ title }) => has(title))
+  return [...named, ...replies.filter(({ title, body }) => !has(title) && has(body))]
 }

@@ -1,14 +1,21 @@
 import { Lock, Paperclip, SquareSlash } from 'lucide-preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicket } from '../../../../client/src/client.ts'
-import { toast } from '../../ui/toast.tsx'
+import { ApiError } from '../../../../client/src/errors.ts'
+import { Button, IconButton } from '../../kit/button.tsx'
+import { Select } from '../../kit/select.tsx'
+import { fill, language, texts } from '../../kit/texts.tsx'
+import { toast, toastError } from '../../kit/toast.tsx'
+import { Attached, maxFiles, useUploads } from '../../kit/uploads.tsx'
+import { mutate } from '../data.ts'
+import { client, request, user } from '../session.ts'
 import { CannedText } from './canned-text.tsx'
-import { type Kind, useDrafts } from './draft.ts'
-import { SendButton } from './send-button.tsx'
-import { StaleNotice } from './stale-notice.tsx'
-import { Attached, maxFiles, useUploads } from './uploads.tsx'
-import { useSend } from './use-send.ts'
-import type { Status } from './words.ts'
+import { attemptOf, type Draft, type Kind, useDrafts } from './draft.ts'
+import { sendHeld } from './ticket.ts'
+import { type Message, type Note, withMessage, withNote } from './timeline.ts'
+import { type Status, statuses } from './views.ts'
+
+const words = texts.console.desk.composer
 
 type ComposerProps = {
   ticket: DeskTicket
@@ -18,35 +25,43 @@ type ComposerProps = {
   requested: { kind: Kind } | undefined
   update: (change: (ticket: DeskTicket) => DeskTicket) => void
   refresh: () => void
+  /** Called after a reply that settles the ticket. */
+  onSettled: () => void
 }
 
 /** Writes a reply to the owner, or a note for admins. */
-export function Composer({ ticket, seenId, requested, update, refresh }: ComposerProps) {
+export function Composer(props: ComposerProps) {
+  const { ticket, seenId, requested, onSettled } = props
   const [kind, setKind] = useState<Kind>('reply')
-  const [status, setStatus] = useState<Status>()
+  const [status, setStatus] = useState<Status | ''>('')
   const area = useRef<HTMLTextAreaElement>(null)
   const { drafts, edit, clear } = useDrafts(ticket.id)
   const draft = drafts[kind]
-  const sending = useUploads(maxFiles - drafts.reply.files.length, (stored) =>
-    edit('reply', (before) => ({ ...before, files: [...before.files, stored] })),
-  )
-  const sender = useSend({ ticket, seenId, update, refresh })
+  const sending = useUploads({
+    send: client.files.upload,
+    room: maxFiles - drafts.reply.files.length,
+    add: (stored) => edit('reply', (before) => ({ ...before, files: [...before.files, stored] })),
+  })
+  const sender = useSend(props)
   const isReady = draft.text.trim() !== '' && (kind === 'note' || sending.uploads.length === 0)
 
-  // A message that arrived after the first keystroke may be on the screen without having been read.
+  // A message that arrived after the first keystroke may be on the screen without having been read, until the refusal
+  // says so.
   const begunAfter = useRef(seenId)
-  if (draft.text === '') begunAfter.current = seenId
+  if (draft.text === '' || sender.isStale) begunAfter.current = seenId
   begunAfter.current ??= seenId
 
-  async function send(lastMessageId = begunAfter.current) {
+  async function send() {
     if (!isReady) return
+    const lastMessageId = begunAfter.current
     const isSent = await sender.send(kind, { draft, status, lastMessageId }, (tried) =>
       edit(kind, (before) => ({ ...before, tried })),
     )
     if (!isSent) return
-    clear(kind)
-    if (kind === 'reply') setStatus(undefined)
+    clear(kind, draft)
+    if (kind === 'reply') setStatus('')
     area.current?.focus()
+    if (kind === 'reply' && (status === 'resolved' || status === 'closed')) onSettled()
   }
 
   useLayoutEffect(() => {
@@ -58,7 +73,7 @@ export function Composer({ ticket, seenId, requested, update, refresh }: Compose
   return (
     <form
       class={`composer ${kind}`}
-      aria-label="Answer"
+      aria-label={words.label}
       onSubmit={(event) => {
         event.preventDefault()
         void send()
@@ -69,19 +84,17 @@ export function Composer({ ticket, seenId, requested, update, refresh }: Compose
     >
       <KindChoice kind={kind} choose={setKind} />
       {sender.staleSince !== undefined && kind === 'reply' && (
-        <StaleNotice
-          ticket={ticket}
-          since={sender.staleSince}
-          isBusy={sender.isBusy}
-          sendAnyway={() => send(ticket.messages.at(-1)?.id)}
-        />
+        <StaleNotice ticket={ticket} since={sender.staleSince} />
       )}
       <CannedText
         area={area}
-        label={kind === 'note' ? 'Internal note' : 'Reply'}
+        label={kind === 'note' ? words.internalNote : words.reply}
         placeholder={
-          kind === 'note' ? 'A note for the desk' : `Reply to ${ticket.user.display_name}`
+          kind === 'note'
+            ? words.notePlaceholder
+            : fill(words.replyTo, { name: ticket.user.display_name })
         }
+        name={ticket.user.display_name}
         text={draft.text}
         edit={(text) => edit(kind, (before) => ({ ...before, text }))}
         isReadOnly={sender.isBusy}
@@ -101,7 +114,7 @@ export function Composer({ ticket, seenId, requested, update, refresh }: Compose
         />
       )}
       <div class="row between">
-        <Tools kind={kind} addFiles={sending.start} openCanned={openCanned} />
+        <Tools kind={kind} addFiles={sending.take} openCanned={openCanned} />
         <SendButton
           kind={kind}
           status={status}
@@ -117,29 +130,127 @@ export function Composer({ ticket, seenId, requested, update, refresh }: Compose
     const files = [...(data?.files ?? [])]
     if (files.length === 0) return
     event.preventDefault()
-    if (kind === 'reply') sending.start(files)
-    else toast('Files go with a reply, not with a note.')
+    if (kind === 'reply') sending.take(files)
+    else toast(words.noNoteFiles)
   }
 
   function openCanned() {
     const element = area.current
     if (!element) return
     element.focus()
-    const before = element.value.slice(0, element.selectionEnd)
-    element.setRangeText(
-      /(^|\s)$/.test(before) ? '/' : ' /',
-      element.selectionEnd,
-      element.selectionEnd,
-      'end',
-    )
+    const at = element.selectionEnd
+    const slash = /(^|\s)$/.test(element.value.slice(0, at)) ? '/' : ' /'
+    element.setRangeText(slash, at, at, 'end')
     element.dispatchEvent(new InputEvent('input', { bubbles: true }))
   }
+}
+
+type Reply = { draft: Draft; status: Status | ''; lastMessageId: string | undefined }
+
+/** Sends a reply or note exactly once; after a failure the draft stays. */
+function useSend({ ticket, update, refresh }: ComposerProps) {
+  const [isBusy, setBusy] = useState(false)
+  const [staleSince, setStaleSince] = useState<string>()
+  const knownNotes = useRef<Set<string>>(undefined)
+
+  async function reply(given: Reply, keep: (tried: Draft['tried']) => void) {
+    const tried = attemptOf(given.draft)
+    keep(tried)
+    const message = await sendReply(ticket.id, tried.clientId, given)
+    update((before) => withMessage(before, message))
+    setStaleSince(undefined)
+  }
+
+  async function note({ draft }: Reply) {
+    const known = knownNotes.current
+    knownNotes.current = known ?? new Set(ticket.notes.map(({ id }) => id))
+    const stored = await sendNote(ticket.id, draft.text, known)
+    knownNotes.current = undefined
+    update((before) => withNote(before, stored))
+  }
+
+  /** @param keep stores the attempt with the draft
+   *  @returns whether it was sent */
+  async function send(kind: Kind, given: Reply, keep: (tried: Draft['tried']) => void) {
+    if (isBusy) return false
+    setBusy(true)
+    try {
+      await sendHeld(ticket.id)
+      await (kind === 'note' ? note(given) : reply(given, keep))
+      return true
+    } catch (error) {
+      const isStale = error instanceof ApiError && error.reason === 'stale_ticket'
+      if (isStale) setStaleSince(given.lastMessageId)
+      else toastError(error)
+      return false
+    } finally {
+      setBusy(false)
+      refresh()
+    }
+  }
+
+  // The message that made it stale has been shown, with the notice.
+  const isStale = staleSince !== undefined && (ticket.messages.at(-1)?.id ?? '') > staleSince
+  return { send, isBusy, staleSince, isStale }
+}
+
+/** @throws ApiError, `stale_ticket` when there is a message newer than `lastMessageId` */
+function sendReply(
+  id: string,
+  clientId: string,
+  { draft, status, lastMessageId }: Reply,
+): Promise<Message> {
+  const attachments = draft.files.map(({ file_url }) => ({ file_url }))
+  return mutate('POST /v1/admin/support/tickets/{id}/messages', {
+    params: { id },
+    body: {
+      body: draft.text.trim(),
+      client_id: clientId,
+      ...(status && { status }),
+      ...(lastMessageId && { last_message_id: lastMessageId }),
+      ...(attachments.length > 0 && { attachments }),
+    },
+  })
+}
+
+/** Notes have no idempotency key: after a lost response the note is searched for before it is sent again.
+ *  @param known the notes before the first attempt; undefined on the first attempt */
+async function sendNote(id: string, text: string, known?: Set<string>): Promise<Note> {
+  const body = text.trim()
+  const params = { id }
+  if (known) {
+    const ticket = await request('GET /v1/admin/support/tickets/{id}', { params })
+    const mine = ticket.notes.filter(({ author }) => author.id === user.value?.id)
+    const found = mine.find((note) => note.body === body && !known.has(note.id))
+    if (found) return found
+  }
+  return mutate('POST /v1/admin/support/tickets/{id}/notes', { params, body: { body } })
+}
+
+type StaleProps = {
+  ticket: DeskTicket
+  /** The newest message that the author has seen. */
+  since: string
+}
+
+/** Names the authors of newer messages; the next press sends, once they have been in sight. */
+function StaleNotice({ ticket, since }: StaleProps) {
+  const newer = ticket.messages.filter(({ id }) => id > since)
+  const names = new Set(newer.map(({ author }) => author.display_name))
+  const who = names.size > 0 ? new Intl.ListFormat(language.value).format(names) : words.somebody
+  return (
+    <div class="notice warning" role="alert">
+      <p class="grow">
+        <strong>{fill(words.wrote, { names: who })}</strong> {words.stale}
+      </p>
+    </div>
+  )
 }
 
 function KindChoice({ kind, choose }: { kind: Kind; choose: (kind: Kind) => void }) {
   return (
     <fieldset class="kinds">
-      <legend class="visually-hidden">What to write</legend>
+      <legend class="visually-hidden">{words.kinds}</legend>
       {(['reply', 'note'] as const).map((value) => (
         <label key={value}>
           <input
@@ -150,10 +261,10 @@ function KindChoice({ kind, choose }: { kind: Kind; choose: (kind: Kind) => void
             onChange={() => choose(value)}
           />
           {value === 'note' && <Lock />}
-          {value === 'note' ? 'Note' : 'Reply'}
+          {value === 'note' ? words.note : words.reply}
         </label>
       ))}
-      {kind === 'note' && <span class="small">Only admins see it</span>}
+      {kind === 'note' && <span class="small">{words.onlyAdmins}</span>}
     </fieldset>
   )
 }
@@ -166,15 +277,11 @@ function Tools({ kind, addFiles, openCanned }: ToolsProps) {
     <span class="row tools">
       {kind === 'reply' && (
         <>
-          <button
-            type="button"
-            class="button ghost icon"
-            aria-label="Attach files"
-            title="Attach files"
+          <IconButton
+            icon={Paperclip}
+            label={words.attach}
             onClick={() => input.current?.click()}
-          >
-            <Paperclip />
-          </button>
+          />
           <input
             ref={input}
             type="file"
@@ -187,15 +294,41 @@ function Tools({ kind, addFiles, openCanned }: ToolsProps) {
           />
         </>
       )}
-      <button
-        type="button"
-        class="button ghost icon"
-        aria-label="Canned replies"
-        title="Canned replies (/)"
-        onClick={openCanned}
-      >
-        <SquareSlash />
-      </button>
+      <IconButton icon={SquareSlash} label={words.canned} keys="/" onClick={openCanned} />
+    </span>
+  )
+}
+
+type SendButtonProps = {
+  kind: Kind
+  status: Status | ''
+  choose: (status: Status | '') => void
+  isBusy: boolean
+  isReady: boolean
+}
+
+/** A send button with a menu for the status of the ticket. */
+function SendButton({ kind, status, choose, isBusy, isReady }: SendButtonProps) {
+  const isReply = kind === 'reply'
+  const action = status && isReply ? words.sendAnd[status] : isReply ? words.send : words.addNote
+  return (
+    <span class="split">
+      <Button submits tone="primary" title={words.sendHint} disabled={!isReady || isBusy}>
+        {isBusy ? words.sending : action}
+      </Button>
+      {isReply && (
+        <Select
+          class="button primary"
+          label={words.afterSending}
+          value={status}
+          text=""
+          options={[
+            ['', words.sendOnly],
+            ...statuses.map((value) => [value, words.sendAnd[value]] as const),
+          ]}
+          choose={choose}
+        />
+      )}
     </span>
   )
 }

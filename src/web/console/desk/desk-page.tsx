@@ -1,37 +1,40 @@
 import { MessagesSquare } from 'lucide-preact'
-import { useEffect } from 'preact/hooks'
-import { path } from '../../ui/router.ts'
-import { Empty } from '../../ui/states.tsx'
-import { loadAdmins } from './admins.ts'
+import { lazy } from '../../kit/lazy.tsx'
+import { path } from '../../kit/router.ts'
+import { Empty } from '../../kit/states.tsx'
+import { texts } from '../../kit/texts.tsx'
 import './desk.css'
-import { ListPane } from './list-pane.tsx'
-import { useSelection } from './selection.ts'
-import { useTicketList } from './ticket-list.ts'
-import { TicketPane } from './ticket-pane.tsx'
+import { ListPane, useTicketList } from './list-pane.tsx'
+import { useSelection } from './selection-bar.tsx'
+import { useAdmins } from './ticket.ts'
+
+const words = texts.console.desk
+
+const TicketPane = lazy(async () => (await import('./ticket-pane.tsx')).TicketPane)
 
 export function DeskPage() {
-  const [, , , part = ''] = path.value.split('/')
-  const openId = part === '' ? undefined : part
+  const openId = path.value.split('/')[3] || undefined
   const list = useTicketList()
   const selection = useSelection(list.items)
-  useEffect(() => void loadAdmins(), [])
+  useAdmins()
+  const at = list.items.findIndex(({ id }) => id === openId)
   return (
     <div class={`desk${openId === undefined ? '' : ' has-ticket'}`}>
-      <h1 class="visually-hidden">Desk</h1>
+      <h1 class="visually-hidden">{texts.console.areas.desk}</h1>
       <ListPane list={list} openId={openId} selection={selection} />
       {openId === undefined ? (
-        <section class="thread-pane none" aria-label="Ticket">
-          <Empty icon={MessagesSquare} title="No ticket is open">
-            <p>Choose one in the list. Press ? for the keys.</p>
+        <section class="thread-pane none" aria-label={words.ticket}>
+          <Empty icon={MessagesSquare} title={words.noneOpen}>
+            <p>{words.noneOpenText}</p>
           </Empty>
         </section>
       ) : (
         <TicketPane
           key={openId}
           id={openId}
-          row={list.items.find(({ id }) => id === openId)}
+          row={list.items[at]}
+          nextId={at < 0 ? undefined : (list.items[at + 1] ?? list.items[at - 1])?.id}
           hasSelection={selection.tickets.length > 0}
-          onChanged={list.replace}
         />
       )}
     </div>

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
-import type { Answer } from '../../../../client/src/client.ts'
+import type { UploadedFile } from '../../../../client/src/client.ts'
+import { uniqueId } from '../../../../client/src/platform.ts'
 import { user } from '../session.ts'
 
 export type Kind = 'reply' | 'note'
-export type StoredFile = Answer<'POST /v1/files'>
 export type Draft = {
   text: string
-  files: StoredFile[]
+  files: UploadedFile[]
   /** The content of the last attempt, which may have succeeded, with its idempotency key. Unchanged content is sent
    *  with the same key. */
   tried?: { content: string; clientId: string } | undefined
@@ -30,7 +30,13 @@ export function useDrafts(ticketId: string) {
     })
   }
 
-  return { drafts, edit, clear: (kind: Kind) => edit(kind, () => empty) }
+  /** Removes what was sent. What was attached meanwhile stays. */
+  function clear(kind: Kind, sent: Draft) {
+    const isSent = new Set(sent.files.map(({ id }) => id))
+    edit(kind, ({ files }) => ({ text: '', files: files.filter(({ id }) => !isSent.has(id)) }))
+  }
+
+  return { drafts, edit, clear }
 }
 
 function stored(key: string): Draft {
@@ -48,4 +54,10 @@ function store(key: string, draft: Draft) {
   } catch {
     // Storage is full or disabled: the draft lives only as long as the page.
   }
+}
+
+/** The idempotency key of a draft: the same as long as its content is unchanged. */
+export function attemptOf({ text, files, tried }: Draft): { content: string; clientId: string } {
+  const content = JSON.stringify([text.trim(), files.map(({ file_url }) => file_url)])
+  return tried?.content === content ? tried : { content, clientId: uniqueId() }
 }

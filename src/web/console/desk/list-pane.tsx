@@ -1,79 +1,108 @@
-import { SearchX } from 'lucide-preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
-import { navigate, withQuery } from '../../ui/router.ts'
-import { useShortcut } from '../../ui/shortcuts.tsx'
-import { Empty, Failure } from '../../ui/states.tsx'
-import { VirtualList } from '../../ui/virtual-list.tsx'
-import { useBulk } from './bulk.ts'
-import { amountOf, ViewSelect } from './desk-views.tsx'
-import { ListFilters } from './list-filters.tsx'
-import type { Selection } from './selection.ts'
-import { SelectionBar } from './selection-bar.tsx'
-import type { TicketList } from './ticket-list.ts'
-import { TicketRow } from './ticket-row.tsx'
-import { filter, hasFilters } from './views.ts'
+import { ListFilter, SearchX } from 'lucide-preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { DeskTicketListItem } from '../../../../client/src/client.ts'
+import { Avatar } from '../../kit/avatar.tsx'
+import { Button, IconButton } from '../../kit/button.tsx'
+import { SearchField } from '../../kit/fields.tsx'
+import { count } from '../../kit/format.ts'
+import { navigate, withQuery } from '../../kit/router.ts'
+import { type Options, Select } from '../../kit/select.tsx'
+import { useShortcut } from '../../kit/shortcuts.tsx'
+import { Empty } from '../../kit/states.tsx'
+import { fill, texts } from '../../kit/texts.tsx'
+import { Time } from '../../kit/time.tsx'
+import { counts } from '../attention.ts'
+import { type List, useList } from '../data.ts'
+import { PaneRows } from '../panes.tsx'
+import { user } from '../session.ts'
+import { type Selection, SelectionBar } from './selection-bar.tsx'
+import { assignable, listRoute, useTicketFrames, withPending } from './ticket.ts'
+import {
+  asksForAssignee,
+  categories,
+  categoryNames,
+  defaultView,
+  filter,
+  hasFilters,
+  isListed,
+  type Priority,
+  priorities,
+  priorityNames,
+  type Status,
+  statusNames,
+  ticketQuery,
+  views,
+  viewTexts,
+} from './views.ts'
 
-const rowRems = 5.25
-const rowHeight = rowRems * Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
+const words = texts.console.desk
+
+export type TicketList = List<DeskTicketListItem> & {
+  /** Describes tickets that came or went since the list was loaded. */
+  news: string | undefined
+}
+
+/** The tickets that match the URL. Rows change in place; additions and removals wait for `reload`, so that nothing
+ *  moves under the pointer. */
+export function useTicketList(): TicketList {
+  const filterQuery = ticketQuery(filter.value)
+  const me = user.value?.id ?? ''
+  const key = JSON.stringify(filterQuery)
+  const list = useList(listRoute, { query: filterQuery }, { limit: 100 })
+  const [arrived, setArrived] = useState<ReadonlySet<string>>(new Set())
+  useEffect(() => setArrived(new Set()), [key])
+
+  useTicketFrames((ticket) => {
+    if (filterQuery.q || list.items.some(({ id }) => id === ticket.id)) return
+    const next = new Set(arrived)
+    if (isListed(ticket, filterQuery, me)) next.add(ticket.id)
+    else next.delete(ticket.id)
+    setArrived(next)
+  })
+
+  const items = list.items.map(withPending)
+  const known = items.filter(({ id }) => arrived.has(id)).length
+  const gone = items.filter((ticket) => !isListed(ticket, filterQuery, me)).length
+  return {
+    ...list,
+    data: list.data && items,
+    items,
+    // Said in the header, where nothing moves.
+    isStale: list.isStale && list.error !== undefined,
+    reload() {
+      setArrived(new Set())
+      list.reload()
+    },
+    news: list.isStale ? words.changed : newsText(arrived.size - known, gone),
+  }
+}
+
+function newsText(arrived: number, gone: number): string | undefined {
+  const parts = [
+    arrived > 0 && fill(words.new, { count: count(arrived) }),
+    gone > 0 && fill(words.gone, { count: count(gone) }),
+  ]
+  return parts.filter(Boolean).join(', ') || undefined
+}
 
 type ListPaneProps = { list: TicketList; openId: string | undefined; selection: Selection }
 
 export function ListPane({ list, openId, selection }: ListPaneProps) {
   const pane = useRef<HTMLElement>(null)
-  const bulk = useBulk(list.replace)
   useListShortcuts(pane, { list, openId, selection })
   useLayoutEffect(() => {
-    const index = list.items.findIndex(({ id }) => id === openId)
-    if (index >= 0) bringIntoSight(pane.current?.querySelector('.virtual'), index * rowHeight)
-  }, [openId, list.isLoaded])
-  return (
-    <section class="list-pane" aria-label="Tickets" ref={pane}>
-      <ListHeader list={list} />
-      <div class="list">
-        <Rows list={list} openId={openId} selection={selection} />
-      </div>
-      {(selection.tickets.length > 0 || bulk.run) && (
-        <SelectionBar selection={selection} bulk={bulk} />
-      )}
-    </section>
-  )
-}
-
-/** The notice replaces the count, so that nothing below it moves. */
-function ListHeader({ list }: { list: TicketList }) {
+    const row = pane.current?.querySelector(`[data-id="${CSS.escape(openId ?? '')}"]`)
+    row?.scrollIntoView({ block: 'nearest' })
+  }, [openId, list.data === undefined])
   const { view } = filter.value
   return (
-    <header>
-      <div class="row between title">
-        <h2 class="truncate">{view.title}</h2>
-        <ViewSelect />
-        {!list.news && !hasFilters(filter.value) && (
-          <span class="amount number">{amountOf(view.name)}</span>
-        )}
-        <p class="news number" role="status">
-          {list.news && (
-            <button type="button" onClick={list.reload}>
-              {list.news} · Show
-            </button>
-          )}
-        </p>
-      </div>
-      <ListFilters />
-    </header>
-  )
-}
-
-function Rows({ list, openId, selection }: ListPaneProps) {
-  if (list.items.length === 0) return <NoRows list={list} />
-  const mayLoad = list.hasMore && list.error === undefined
-  return (
-    <>
-      <VirtualList
-        label={filter.value.view.title}
-        items={list.items}
-        keyOf={({ id }) => id}
-        rowHeight={rowHeight}
-        {...(mayLoad && { onEnd: list.loadMore })}
+    <section class="list-pane" aria-label={words.tickets} ref={pane}>
+      <ListHeader list={list} selection={selection} />
+      <PaneRows
+        label={viewTexts[view.name].title}
+        list={list}
+        listKey={JSON.stringify(ticketQuery(filter.value))}
+        empty={<NoRows />}
         render={(ticket) => (
           <TicketRow
             ticket={ticket}
@@ -83,48 +112,186 @@ function Rows({ list, openId, selection }: ListPaneProps) {
           />
         )}
       />
-      {list.error !== undefined && (
-        <div class="more-failed">
-          <Failure error={list.error} retry={list.retry} />
-        </div>
-      )}
-    </>
+      <SelectionBar selection={selection} />
+    </section>
   )
 }
 
-function NoRows({ list }: { list: TicketList }) {
-  if (list.error !== undefined) return <Failure error={list.error} retry={list.reload} />
-  if (!list.isLoaded) return <RowSkeletons />
+type HeaderProps = { list: TicketList; selection: Selection }
+
+/** The notice replaces the count, so that nothing below it moves. */
+function ListHeader({ list, selection }: HeaderProps) {
+  const { view } = filter.value
+  const amount = amountOf(view.name)
+  return (
+    <header>
+      <div class="row between title">
+        <h2 class="truncate">{viewTexts[view.name].title}</h2>
+        <Select
+          class="view-select"
+          label={words.view}
+          value={view.name}
+          options={views.map(({ name }) => [
+            name,
+            [viewTexts[name].title, amountOf(name)].filter(Boolean).join(' · '),
+          ])}
+          choose={(name) => navigate(viewAddress(name))}
+        />
+        {!list.news && !hasFilters(filter.value) && <span class="amount number">{amount}</span>}
+        <p class="news number" role="status">
+          {list.news && (
+            <Button tone="ghost" onClick={list.reload}>
+              {fill(words.show, { news: list.news })}
+            </Button>
+          )}
+        </p>
+        {list.items.length > 0 && selection.tickets.length === 0 && (
+          <Button
+            tone="ghost"
+            class="select-all"
+            title={words.selectAllHint}
+            onClick={() => selection.keepOnly(list.items.map(({ id }) => id))}
+          >
+            {words.selectAll}
+          </Button>
+        )}
+      </div>
+      <Filters />
+    </header>
+  )
+}
+
+export const viewAddress = (name: string) =>
+  `/console/desk${name === defaultView ? '' : `?view=${name}`}`
+
+/** Empty until it is loaded. */
+function amountOf(name: (typeof views)[number]['name']): string {
+  const amount = counts.value?.[name]
+  return amount === undefined ? '' : count(amount)
+}
+
+/** The views with their counts, in the sidebar. */
+export function DeskViews() {
+  return (
+    <ul class="views" aria-label={words.viewNames}>
+      {views.map(({ name, icon: Icon }) => (
+        <li key={name}>
+          <a
+            href={viewAddress(name)}
+            aria-current={name === filter.value.view.name ? 'true' : undefined}
+          >
+            <Icon />
+            <span class="truncate">{viewTexts[name].title}</span>
+            <span class="number amount">{amountOf(name)}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const cleared = { q: undefined, priority: undefined, category: undefined, assignee: undefined }
+const change = (values: Record<string, string | undefined>) =>
+  navigate(withQuery(values), 'replace')
+
+function Filters() {
+  const { q, priority, category, assignee } = filter.value
+  const chosen = [priority, category, asksForAssignee(filter.value) && assignee].filter(Boolean)
+  const [isOpen, setOpen] = useState(chosen.length > 0)
+  const input = useRef<HTMLInputElement>(null)
+  useShortcut('/', words.search, () => input.current?.focus())
+  return (
+    <div class="stack tight">
+      <div class="row">
+        <SearchField
+          of={input}
+          label={words.searchTickets}
+          placeholder={words.search}
+          value={q}
+          search={(text) => change({ q: text })}
+        />
+        <IconButton
+          icon={ListFilter}
+          class={chosen.length > 0 ? 'set' : ''}
+          label={
+            chosen.length > 0 ? fill(words.filtersSet, { count: chosen.length }) : words.filters
+          }
+          expanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+        />
+      </div>
+      {isOpen && <FilterSelects />}
+      {hasFilters(filter.value) && (
+        <Button tone="ghost" class="clear" onClick={() => change(cleared)}>
+          {words.clearFilters}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+function FilterSelects() {
+  const { priority, category, assignee } = filter.value
+  const others = assignable(null).filter(([id]) => id !== user.value?.id)
+  return (
+    <div class="row wrap">
+      <FilterSelect
+        name="priority"
+        label={words.priority}
+        value={priority}
+        options={priorities.map((value) => [value, priorityNames[value]])}
+      />
+      <FilterSelect
+        name="category"
+        label={words.category}
+        value={category}
+        options={categories.map((value) => [value, categoryNames[value]])}
+      />
+      {asksForAssignee(filter.value) && (
+        <FilterSelect
+          name="assignee"
+          label={words.assignee}
+          value={assignee}
+          options={[['me', words.me], ['none', words.nobody], ...others]}
+        />
+      )}
+    </div>
+  )
+}
+
+type FilterSelectProps = {
+  name: string
+  label: string
+  value: string | undefined
+  options: Options<string>
+}
+
+function FilterSelect({ name, label, value = '', options }: FilterSelectProps) {
+  return (
+    <Select
+      label={label}
+      value={value}
+      options={[['', words.any], ...options]}
+      choose={(chosen) => change({ [name]: chosen })}
+      {...(value === '' && { text: label })}
+    />
+  )
+}
+
+function NoRows() {
   if (hasFilters(filter.value)) {
     return (
-      <Empty icon={SearchX} title="Nothing found">
-        <p>No ticket of this view fits the search and the filters.</p>
+      <Empty icon={SearchX} title={words.nothingFound}>
+        <p>{words.nothingFoundText}</p>
       </Empty>
     )
   }
-  const { icon, empty } = filter.value.view
+  const { icon, name } = filter.value.view
+  const { empty, text } = viewTexts[name]
   return (
-    <Empty icon={icon} title={empty[0]}>
-      <p>{empty[1]}</p>
+    <Empty icon={icon} title={empty}>
+      <p>{text}</p>
     </Empty>
-  )
-}
-
-function RowSkeletons() {
-  return (
-    <div role="status">
-      <span class="visually-hidden">Loading…</span>
-      {Array.from({ length: 7 }, (_, row) => (
-        <div class="ticket-row" key={row} style={{ height: `${rowHeight}px` }}>
-          <span class="skeleton round" />
-          <span class="lines">
-            <span class="skeleton" style={{ width: `${62 - ((row * 13) % 30)}%` }} />
-            <span class="skeleton" style={{ width: `${94 - ((row * 17) % 30)}%` }} />
-            <span class="skeleton" style={{ width: '38%' }} />
-          </span>
-        </div>
-      ))}
-    </div>
   )
 }
 
@@ -135,24 +302,93 @@ function useListShortcuts(
   function step(by: number) {
     const index = list.items.findIndex(({ id }) => id === openId)
     const next = list.items[index + by]
-    if (openId === undefined) pane.current?.querySelector<HTMLElement>('.ticket-row a')?.focus()
+    if (openId === undefined) pane.current?.querySelector<HTMLElement>('.item a')?.focus()
     else if (next) navigate(withQuery({}, `/console/desk/${next.id}`))
   }
-  useShortcut('j', 'Next ticket', () => step(1))
-  useShortcut('k', 'Previous ticket', () => step(-1))
-  useShortcut('x', 'Select the ticket', () => {
-    const row = document.activeElement?.closest<HTMLElement>('[data-ticket]')
-    const id = row?.dataset['ticket'] ?? openId
+  useShortcut('j', words.keys.next, () => step(1))
+  useShortcut('k', words.keys.previous, () => step(-1))
+  useShortcut('x', words.keys.select, () => {
+    const row = document.activeElement?.closest<HTMLElement>('[data-id]')
+    const id = row?.dataset['id'] ?? openId
     if (id !== undefined) selection.toggle(id)
   })
-  useShortcut('l', 'Show what is new in the list', list.reload)
+  useShortcut('l', words.keys.news, list.reload)
 }
 
-function bringIntoSight(frame: HTMLElement | null | undefined, top: number) {
-  if (!frame) return
-  const bottom = top + rowHeight
-  if (top < frame.scrollTop) frame.scrollTop = top
-  else if (bottom > frame.scrollTop + frame.clientHeight) {
-    frame.scrollTop = bottom - frame.clientHeight
-  }
+type RowProps = {
+  ticket: DeskTicketListItem
+  isOpen: boolean
+  isSelected: boolean
+  select: (isRange: boolean) => void
+}
+
+/** A ticket that waits for an answer is darker than others. */
+function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
+  const { id, subject, category, assignee, waiting_since, updated_at } = ticket
+  const owner = ticket.user.display_name
+  const isWaiting = waiting_since !== null
+  const states = [isWaiting && 'waiting', isOpen && 'open', isSelected && 'selected']
+  return (
+    <div class={['item ticket-row', ...states].filter(Boolean).join(' ')} data-id={id}>
+      <span class="pick">
+        <Avatar name={owner} />
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          aria-label={fill(words.select, { subject })}
+          checked={isSelected}
+          onClick={(event) => select(event.shiftKey)}
+        />
+      </span>
+      <a href={withQuery({}, `/console/desk/${id}`)} aria-current={isOpen ? 'true' : undefined}>
+        <span class="row between">
+          <strong class="truncate" dir="auto">
+            {subject}
+          </strong>
+          <span class="when">
+            {isWaiting && <span class="visually-hidden">{words.waitingSince} </span>}
+            <Time at={waiting_since ?? updated_at} />
+          </span>
+        </span>
+        <span class="row between">
+          <span class="truncate">
+            <bdi>{owner}</bdi> · {categoryNames[category]} · {assigneeText(assignee)}
+          </span>
+          <span class="row marks">
+            <PriorityMark priority={ticket.priority} />
+            {showsStatus(ticket) && <StatusMark status={ticket.status} />}
+          </span>
+        </span>
+      </a>
+    </div>
+  )
+}
+
+function assigneeText(assignee: DeskTicketListItem['assignee']): string {
+  if (!assignee) return words.unassigned
+  return assignee.id === user.value?.id ? words.you : assignee.display_name
+}
+
+/** A view of a single status does not repeat it in each row; a waiting ticket is known to be open or in progress. */
+function showsStatus({ status, waiting_since }: DeskTicketListItem): boolean {
+  if (status === filter.value.view.query.status) return false
+  return (status !== 'open' && status !== 'in_progress') || waiting_since === null
+}
+
+const statusTones: Record<Status, string> = {
+  open: 'warning',
+  in_progress: '',
+  resolved: 'good',
+  closed: '',
+}
+
+export function StatusMark({ status }: { status: Status }) {
+  return <span class={`badge ${statusTones[status]}`}>{statusNames[status]}</span>
+}
+
+/** Normal priority has no mark. */
+export function PriorityMark({ priority }: { priority: Priority }) {
+  if (priority === 'normal') return null
+  const tone = priority === 'urgent' ? 'danger' : priority === 'high' ? 'warning' : ''
+  return <span class={`badge ${tone}`}>{priorityNames[priority]}</span>
 }

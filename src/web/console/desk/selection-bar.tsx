@@ -1,155 +1,227 @@
 import { X } from 'lucide-preact'
-import { confirmAction } from '../../ui/dialog.tsx'
-import { count } from '../../ui/format.ts'
-import { useShortcut } from '../../ui/shortcuts.tsx'
-import { toast } from '../../ui/toast.tsx'
+import { useRef, useState } from 'preact/hooks'
+import type { DeskTicketListItem } from '../../../../client/src/client.ts'
+import { Button, IconButton } from '../../kit/button.tsx'
+import { confirmAction } from '../../kit/dialog.tsx'
+import { errorText } from '../../kit/errors.ts'
+import { count, plural } from '../../kit/format.ts'
+import { Select } from '../../kit/select.tsx'
+import { useShortcut } from '../../kit/shortcuts.tsx'
+import { fill, texts } from '../../kit/texts.tsx'
+import { toast } from '../../kit/toast.tsx'
+import { oneByOne } from '../one-by-one.ts'
 import { user } from '../session.ts'
-import type { Bulk, Run } from './bulk.ts'
-import type { Change } from './change.ts'
-import { ChangeShortcuts } from './change-shortcuts.tsx'
-import type { Selection } from './selection.ts'
-import { priorities, priorityNames, type Status, statuses, statusNames } from './words.ts'
+import { assignable, type Change, changeTicket } from './ticket.ts'
+import { priorities, priorityNames, type Status, statuses, statusNames } from './views.ts'
 
-type BarProps = { selection: Selection; bulk: Bulk }
+const words = texts.console.desk
+const { bulk, keys } = words
 
-export function SelectionBar({ selection, bulk }: BarProps) {
+export type Selection = {
+  tickets: DeskTicketListItem[]
+  has: (id: string) => boolean
+  /** @param isRange selects all tickets between the last selected one and this */
+  toggle: (id: string, isRange?: boolean) => void
+  keepOnly: (ids: string[]) => void
+}
+
+/** The selected tickets of a list. A ticket that leaves the list is no longer selected. */
+export function useSelection(items: DeskTicketListItem[]): Selection {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
+  const last = useRef<string>(undefined)
+
+  function rangeTo(id: string): string[] {
+    const ends = [last.current, id].map((end) => items.findIndex((item) => item.id === end))
+    const [from = -1, to = -1] = ends.sort((a, b) => a - b)
+    return from < 0 ? [id] : items.slice(from, to + 1).map((item) => item.id)
+  }
+
+  function toggle(id: string, isRange = false) {
+    const changed = new Set(ids)
+    if (isRange) for (const one of rangeTo(id)) changed.add(one)
+    else if (!changed.delete(id)) changed.add(id)
+    last.current = id
+    setIds(changed)
+  }
+
+  return {
+    tickets: items.filter(({ id }) => ids.has(id)),
+    has: (id) => ids.has(id),
+    toggle,
+    keepOnly: (kept) => setIds(new Set(kept)),
+  }
+}
+
+type Failed = { ticket: DeskTicketListItem; why: string }
+type Run = { total: number; done: number; failed: Failed[]; isOver: boolean }
+type Step = { ticket: DeskTicketListItem; change: Change }
+
+/** Changes several tickets one after the other and collects the failures. */
+function useRun() {
+  const [run, setRun] = useState<Run>()
+  const stopping = useRef<AbortController>(undefined)
+
+  /** @returns the failures and, after a stop, the steps that were not tried */
+  async function start(steps: Step[]) {
+    const failed: Failed[] = []
+    let done = 0
+    stopping.current = new AbortController()
+    const { signal } = stopping.current
+    for (const step of steps) {
+      if (signal.aborted) break
+      setRun({ total: steps.length, done, failed, isOver: false })
+      const why = await tryStep(step, signal)
+      if (why !== undefined) failed.push({ ticket: step.ticket, why })
+      done++
+    }
+    setRun(failed.length > 0 ? { total: steps.length, done, failed, isOver: true } : undefined)
+    return { failed, left: steps.slice(done) }
+  }
+
+  return { run, start, stop: () => stopping.current?.abort(), dismiss: () => setRun(undefined) }
+}
+
+/** @returns the error, or undefined on success */
+async function tryStep({ ticket, change }: Step, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    await oneByOne(() => changeTicket(ticket.id, change), signal)
+    return undefined
+  } catch (error) {
+    return errorText(error).text
+  }
+}
+
+export function SelectionBar({ selection }: { selection: Selection }) {
   const { tickets, keepOnly } = selection
-  const { run } = bulk
+  const { run, start, stop, dismiss } = useRun()
   const isRunning = run !== undefined && !run.isOver
 
   async function apply(change: Change) {
     if (isRunning) return
-    if (change.status && !(await confirmNotifying(tickets.length, change.status))) return
-    const { failed, left } = await bulk.start(tickets, change)
-    keepOnly([...failed.map(({ ticket }) => ticket), ...left].map(({ id }) => id))
-    const changed = tickets.length - failed.length - left.length
-    if (left.length > 0)
-      toast(`Stopped: ${count(changed)} of ${ticketsText(tickets.length)} changed`)
-    else if (failed.length === 0) toast(`${ticketsText(changed)} changed`)
+    if (change.status && !(await confirmStatus(tickets.length, change.status))) return
+    const { failed, left } = await start(tickets.map((ticket) => ({ ticket, change })))
+    const others = [...failed, ...left].map(({ ticket }) => ticket.id)
+    keepOnly(others)
+    const changed = tickets.filter(({ id }) => !others.includes(id))
+    const undo = {
+      label: words.undo,
+      work: () => void start(changed.map((one) => undoOf(one, change))),
+    }
+    const offered = change.status === 'resolved' ? {} : { undo }
+    if (left.length > 0) {
+      toast(
+        fill(bulk.stopped, { changed: count(changed.length), count: count(tickets.length) }),
+        offered,
+      )
+    } else if (failed.length === 0) toast(plural(bulk.changed, changed.length), offered)
   }
 
   function clear() {
-    if (isRunning) return bulk.stop()
-    bulk.dismiss()
+    if (isRunning) return stop()
+    dismiss()
     keepOnly([])
   }
-  useShortcut('Escape', 'Clear the selection', clear)
 
+  if (tickets.length === 0 && !run) return null
   return (
-    <section class="selection" aria-label="Selected tickets">
+    <section class="selection" aria-label={bulk.label}>
+      <ClearShortcut clear={clear} />
       {tickets.length > 0 && <ChangeShortcuts apply={apply} />}
       <div class="row between">
         <p class="small number" role="status">
           {isRunning
-            ? `Changing ${count(run.done + 1)} of ${count(run.total)}…`
-            : `${ticketsText(tickets.length)} selected`}
+            ? fill(bulk.changing, { at: count(run.done + 1), count: count(run.total) })
+            : plural(bulk.selected, tickets.length)}
         </p>
         {isRunning ? (
-          <button type="button" class="button ghost" onClick={bulk.stop}>
-            Stop
-          </button>
+          <Button tone="ghost" onClick={stop}>
+            {bulk.stop}
+          </Button>
         ) : (
-          <button
-            type="button"
-            class="button ghost icon"
-            aria-label="Clear the selection"
-            title="Clear the selection"
-            onClick={clear}
-          >
-            <X />
-          </button>
+          <IconButton icon={X} label={bulk.clear} onClick={clear} />
         )}
       </div>
-      {run?.isOver && <Failed run={run} />}
+      {run?.isOver && (
+        <div class="error" role="alert">
+          <p>{fill(bulk.failed, { failed: count(run.failed.length), count: count(run.total) })}</p>
+          <ul>
+            {run.failed.map(({ ticket, why }) => (
+              <li key={ticket.id}>
+                {ticket.subject}: {why}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
       <Changes isBusy={isRunning || tickets.length === 0} apply={apply} />
     </section>
   )
 }
 
+const undoOf = (ticket: DeskTicketListItem, change: Change): Step => ({
+  ticket,
+  change: {
+    ...(change.status && { status: ticket.status }),
+    ...(change.priority && { priority: ticket.priority }),
+    ...(change.assignee_id !== undefined && { assignee_id: ticket.assignee?.id ?? null }),
+  },
+})
+
+function ClearShortcut({ clear }: { clear: () => void }) {
+  useShortcut('Escape', bulk.clear, clear)
+  return null
+}
+
 function Changes({ isBusy, apply }: { isBusy: boolean; apply: (change: Change) => void }) {
   return (
     <div class="changes">
-      <button
-        type="button"
-        class="button"
-        disabled={isBusy}
-        onClick={() => apply({ assignee_id: user.value?.id ?? null })}
-      >
-        Assign to me
-      </button>
-      <Choice
-        label="Set status"
-        name="Status…"
+      <Select
+        label={bulk.assign}
+        text={bulk.assignMenu}
+        value="–"
+        isBusy={isBusy}
+        options={[...assignable(null), ['', words.nobody]]}
+        choose={(id) => apply({ assignee_id: id || null })}
+      />
+      <Select
+        label={bulk.setStatus}
+        text={bulk.statusMenu}
+        value="–"
         isBusy={isBusy}
         options={statuses.map((value) => [value, statusNames[value]])}
-        choose={(status) => apply({ status })}
+        choose={(status) => apply({ status: status as Status })}
       />
-      <Choice
-        label="Set priority"
-        name="Priority…"
+      <Select
+        label={bulk.setPriority}
+        text={bulk.priorityMenu}
+        value="–"
         isBusy={isBusy}
         options={priorities.map((value) => [value, priorityNames[value]])}
-        choose={(priority) => apply({ priority })}
+        choose={(priority) => apply({ priority: priority as (typeof priorities)[number] })}
       />
     </div>
   )
 }
 
-type ChoiceProps<T> = {
-  label: string
-  name: string
-  isBusy: boolean
-  options: [value: T, text: string][]
-  choose: (value: T) => void
-}
-
-function Choice<T extends string>({ label, name, isBusy, options, choose }: ChoiceProps<T>) {
-  return (
-    <select
-      aria-label={label}
-      disabled={isBusy}
-      value=""
-      onChange={(event) => {
-        const chosen = options.find(([value]) => value === event.currentTarget.value)
-        event.currentTarget.value = ''
-        if (chosen) choose(chosen[0])
-      }}
-    >
-      <option value="">{name}</option>
-      {options.map(([value, text]) => (
-        <option key={value} value={value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  )
-}
-
-function Failed({ run }: { run: Run }) {
-  return (
-    <div class="error" role="alert">
-      <p>
-        {run.failed.length} of {run.total} could not be changed and stay selected:
-      </p>
-      <ul>
-        {run.failed.map(({ ticket, why }) => (
-          <li key={ticket.id}>
-            {ticket.subject}: {why}
-          </li>
-        ))}
-      </ul>
-    </div>
-  )
-}
-
-const ticketsText = (amount: number) => (amount === 1 ? '1 ticket' : `${count(amount)} tickets`)
-
-/** Owners get a mail for each resolved ticket, so ask before many are sent. */
-async function confirmNotifying(amount: number, status: Status): Promise<boolean> {
-  if (amount < 2 || status !== 'resolved') return true
+async function confirmStatus(amount: number, status: Status): Promise<boolean> {
+  if (amount < 2 || (status !== 'resolved' && status !== 'closed')) return true
+  const isResolve = status === 'resolved'
   return confirmAction({
-    title: `Resolve ${ticketsText(amount)}?`,
-    text: 'Everybody who opened one of them is notified.',
-    action: 'Resolve',
+    title: fill(isResolve ? bulk.resolve : bulk.close, { count: count(amount) }),
+    text: isResolve ? bulk.resolveText : bulk.closeText,
+    action: isResolve ? words.resolve : words.close,
   })
+}
+
+/** Shortcuts for the open ticket, or for the selected tickets. */
+export function ChangeShortcuts({ apply }: { apply: (change: Change) => void }) {
+  useShortcut('a', keys.assign, () => apply({ assignee_id: user.value?.id ?? null }))
+  useShortcut('e', words.resolve, () => apply({ status: 'resolved' }))
+  useShortcut('p', keys.progress, () => apply({ status: 'in_progress' }))
+  useShortcut('c', words.close, () => apply({ status: 'closed' }))
+  useShortcut('1', keys.low, () => apply({ priority: 'low' }))
+  useShortcut('2', keys.normal, () => apply({ priority: 'normal' }))
+  useShortcut('3', keys.high, () => apply({ priority: 'high' }))
+  useShortcut('4', keys.urgent, () => apply({ priority: 'urgent' }))
+  return null
 }

@@ -31,9 +31,13 @@ export function useStickToBottom(firstId: string | undefined, lastId: string | u
   useEffect(() => {
     const element = frame.current
     if (!element || !content.current) return
+    let lastTop = element.scrollTop
     const onScroll = () => {
       const { scrollHeight, scrollTop, clientHeight } = element
-      sticks.current = scrollHeight - scrollTop - clientHeight < nearPixels
+      const isNear = scrollHeight - scrollTop - clientHeight < nearPixels
+      // The content may have grown since the scroll to its end: only a scroll upwards is the user's.
+      if (isNear || scrollTop < lastTop) sticks.current = isNear
+      lastTop = scrollTop
       setAtEnd(sticks.current)
     }
     // Images load after their message, and the composer grows.

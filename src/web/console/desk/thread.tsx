@@ -1,11 +1,27 @@
-import { ArrowDown } from 'lucide-preact'
+import { ArrowDown, Lock } from 'lucide-preact'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { DeskTicket } from '../../../../client/src/client.ts'
-import { useAction } from '../../ui/action.ts'
+import { useAction } from '../../kit/action.ts'
+import { Avatar } from '../../kit/avatar.tsx'
+import { Button } from '../../kit/button.tsx'
+import { FileLink } from '../../kit/file-link.tsx'
+import { absoluteTime, clockTime, dayHeading } from '../../kit/format.ts'
+import { Linked } from '../../kit/linked.tsx'
+import { texts } from '../../kit/texts.tsx'
 import { user } from '../session.ts'
 import { useStickToBottom } from './stick-to-bottom.ts'
-import { Days } from './thread-entries.tsx'
-import { timelineOf } from './timeline.ts'
+import { nameOfAdmin } from './ticket.ts'
+import {
+  type Change,
+  changeText,
+  type Entry,
+  type Message,
+  type Note,
+  timelineOf,
+} from './timeline.ts'
+
+const words = texts.console.desk
 
 type ThreadProps = {
   ticket: DeskTicket
@@ -36,26 +52,21 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   return (
     <div class="thread-frame">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
-      <div class="thread" ref={frame} role="log" aria-label="Messages" tabIndex={0}>
+      <div class="thread" ref={frame} role="log" aria-label={words.messages} tabIndex={0}>
         <div class="timeline" ref={content}>
           {ticket.messages_before !== undefined && (
-            <button
-              type="button"
-              class="button older"
-              disabled={older.isBusy}
-              onClick={() => older.run()}
-            >
-              {older.isBusy ? 'Loading…' : 'Show earlier messages'}
-            </button>
+            <Button class="older" isBusy={older.isBusy} onClick={older.run}>
+              {older.isBusy ? texts.kit.loading : words.earlier}
+            </Button>
           )}
           <Days entries={entries} />
         </div>
       </div>
       {seenId.current !== newest?.id && (
-        <button type="button" class="button new-message" onClick={toEnd}>
-          New message
+        <Button class="new-message" onClick={toEnd}>
+          {words.newMessage}
           <ArrowDown />
-        </button>
+        </Button>
       )}
     </div>
   )
@@ -64,12 +75,103 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
 export function ThreadSkeleton() {
   return (
     <div class="thread-frame" role="status">
-      <span class="visually-hidden">Loading…</span>
+      <span class="visually-hidden">{texts.kit.loading}</span>
       <div class="timeline">
         <span class="skeleton block" />
         <span class="skeleton block from-desk" />
         <span class="skeleton block" />
       </div>
     </div>
+  )
+}
+
+/** Timeline entries with a separator for each day. */
+function Days({ entries }: { entries: Entry[] }) {
+  const days = new Map<string, Entry[]>()
+  for (const entry of entries) {
+    const day = new Date(entry.at).toDateString()
+    days.set(day, [...(days.get(day) ?? []), entry])
+  }
+  return [...days].map(([day, ofDay]) => (
+    <section class="day" key={day} aria-label={dayHeading(day)}>
+      <h3 class="day-name small soft">{dayHeading(day)}</h3>
+      {ofDay.map((entry) => (
+        <EntryView key={entry.id} entry={entry} />
+      ))}
+    </section>
+  ))
+}
+
+function EntryView({ entry }: { entry: Entry }) {
+  if (entry.kind === 'message') return <MessageView message={entry.message} />
+  return entry.kind === 'note' ? (
+    <NoteView note={entry.note} />
+  ) : (
+    <ChangeView change={entry.change} />
+  )
+}
+
+function MessageView({ message }: { message: Message }) {
+  const { author, body, created_at, is_admin, attachments = [] } = message
+  return (
+    <article class={`message ${is_admin ? 'from-desk' : ''}`}>
+      <Avatar name={author.display_name} />
+      <div class="bubble">
+        <Meta at={created_at}>
+          <strong dir="auto">{author.display_name}</strong>
+          {is_admin && <span class="visually-hidden">{words.forDesk}</span>}
+        </Meta>
+        <p class="prose" dir="auto">
+          <Linked text={body} />
+        </p>
+        {attachments.length > 0 && (
+          <div class="files">
+            {attachments.map((file) => (
+              <FileLink key={file.id} file={file} />
+            ))}
+          </div>
+        )}
+      </div>
+    </article>
+  )
+}
+
+function NoteView({ note: { author, body, created_at } }: { note: Note }) {
+  return (
+    <article class="note">
+      <Meta at={created_at}>
+        <Lock />
+        <strong dir="auto">{author.display_name}</strong>
+        <span>{words.noteMark}</span>
+      </Meta>
+      <p class="prose" dir="auto">
+        <Linked text={body} />
+      </p>
+    </article>
+  )
+}
+
+function ChangeView({ change }: { change: Change }) {
+  return (
+    <p class="change small soft">
+      {changeText(change, nameOfAdmin)} · <Clock at={change.at} />
+    </p>
+  )
+}
+
+function Meta({ at, children }: { at: string; children: ComponentChildren }) {
+  return (
+    <p class="meta small">
+      {children}
+      <Clock at={at} />
+    </p>
+  )
+}
+
+function Clock({ at }: { at: string }) {
+  return (
+    <time class="soft" dateTime={at} title={absoluteTime(at)}>
+      {clockTime(at)}
+    </time>
   )
 }

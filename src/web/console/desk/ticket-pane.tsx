@@ -1,97 +1,135 @@
-import { ArrowLeft, Check, PanelRight, RotateCcw } from 'lucide-preact'
+import { ArrowLeft, Check, ChevronRight, PanelRight, RotateCcw, X } from 'lucide-preact'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { DeskTicketListItem } from '../../../../client/src/client.ts'
-import { navigate, withQuery } from '../../ui/router.ts'
-import { useShortcut } from '../../ui/shortcuts.tsx'
-import { Failure } from '../../ui/states.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { useTitle } from '../title.ts'
-import type { Change } from './change.ts'
-import { ChangeShortcuts } from './change-shortcuts.tsx'
+import type { DeskTicket, DeskTicketListItem } from '../../../../client/src/client.ts'
+import { Button, IconButton } from '../../kit/button.tsx'
+import { Copyable } from '../../kit/copy.tsx'
+import { duration } from '../../kit/format.ts'
+import { Stale } from '../../kit/list.tsx'
+import { navigate, useTitle, withQuery } from '../../kit/router.ts'
+import { Select } from '../../kit/select.tsx'
+import { useShortcut } from '../../kit/shortcuts.tsx'
+import { Failure } from '../../kit/states.tsx'
+import { fill, texts } from '../../kit/texts.tsx'
+import { Time } from '../../kit/time.tsx'
+import { toastError } from '../../kit/toast.tsx'
+import { useQuery } from '../data.ts'
 import { Composer } from './composer.tsx'
-import { Details } from './details.tsx'
 import type { Kind } from './draft.ts'
-import { PriorityMark, StatusMark } from './marks.tsx'
+import { PriorityMark, StatusMark } from './list-pane.tsx'
+import { ChangeShortcuts } from './selection-bar.tsx'
 import { Thread, ThreadSkeleton } from './thread.tsx'
-import { type OpenTicket, useTicket } from './use-ticket.ts'
-import { type Status, statusNames } from './words.ts'
+import {
+  assignable,
+  type Change,
+  changeTicket,
+  changeWithUndo,
+  prefetchTicket,
+  useTicket,
+} from './ticket.ts'
+import {
+  categoryNames,
+  priorities,
+  priorityNames,
+  type Status,
+  statuses,
+  statusNames,
+} from './views.ts'
+
+const words = texts.console.desk
+const { facts, keys } = words
 
 type TicketPaneProps = {
   id: string
   row: DeskTicketListItem | undefined
+  nextId: string | undefined
   /** While tickets are selected, the shortcuts change those. */
   hasSelection: boolean
-  onChanged: (ticket: DeskTicketListItem) => void
 }
 
-export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps) {
-  const ticket = useTicket(id, row, onChanged)
+export function TicketPane({ id, row, nextId, hasSelection }: TicketPaneProps) {
+  const ticket = useTicket(id)
+  const item = ticket.data ?? row
   const [showsDetails, setShowsDetails] = useState(false)
   const toggle = useRef<HTMLButtonElement>(null)
   const hideDetails = () => {
     setShowsDetails(false)
     toggle.current?.focus()
   }
-  const change = (target: Change) => changeWithUndo(ticket, target)
-  useShortcut('i', 'Show or hide the details', () => setShowsDetails(!showsDetails))
-  useShortcut('Escape', 'Back to the list', () => {
+  const isLoaded = ticket.data !== undefined
+  useEffect(() => {
+    if (isLoaded && nextId !== undefined) prefetchTicket(nextId)
+  }, [isLoaded, nextId])
+  const advance = () => {
+    if (nextId !== undefined) navigate(withQuery({}, `/console/desk/${nextId}`))
+  }
+  async function change(target: Change) {
+    const isDone = item && (await changeWithUndo(item, target))
+    if (isDone && target.status === 'resolved') advance()
+  }
+  useShortcut('i', keys.details, () => setShowsDetails(!showsDetails))
+  useShortcut('Escape', words.back, () => {
     if (showsDetails) hideDetails()
     else backToList(id)
   })
-  useShortcut('u', 'Back to the list', () => backToList(id))
+  useShortcut('u', words.back, () => backToList(id))
   // Set before the ticket has loaded, too: the next keys are text and must not run other shortcuts.
   const [requested, setRequested] = useState<{ kind: Kind }>()
-  useShortcut('r', 'Reply', () => setRequested({ kind: 'reply' }))
-  useShortcut('n', 'Write a note', () => setRequested({ kind: 'note' }))
-  useTitle(ticket.item?.subject)
-  if (ticket.error !== undefined) {
+  useShortcut('r', words.composer.reply, () => setRequested({ kind: 'reply' }))
+  useShortcut('n', keys.note, () => setRequested({ kind: 'note' }))
+  useTitle(item?.subject)
+  if (ticket.error !== undefined && !ticket.data) {
     return (
-      <section class="thread-pane alone" aria-label="Ticket">
+      <section class="thread-pane alone" aria-label={words.ticket}>
         <header class="ticket-header">
           <BackButton id={id} />
         </header>
-        <Failure error={ticket.error} retry={ticket.refresh} />
+        <Failure error={ticket.error} retry={ticket.reload} />
       </section>
     )
   }
   return (
     <>
-      {!hasSelection && ticket.detail && <ChangeShortcuts apply={change} />}
-      <section class="thread-pane" aria-label="Ticket">
-        <TicketHeader id={id} ticket={ticket.item}>
-          {ticket.item && <SettleButton status={ticket.item.status} change={change} />}
-          <button
-            type="button"
-            ref={toggle}
-            class="button ghost icon details-toggle"
-            aria-label="Details"
-            title="Details (i)"
-            aria-expanded={showsDetails}
+      {!hasSelection && ticket.data && <ChangeShortcuts apply={change} />}
+      <section class="thread-pane" aria-label={words.ticket}>
+        <TicketHeader id={id} ticket={item}>
+          {item && <SettleButton status={item.status} change={change} />}
+          <IconButton
+            of={toggle}
+            icon={PanelRight}
+            class="details-toggle"
+            label={words.details}
+            keys="i"
+            expanded={showsDetails}
             onClick={() => setShowsDetails(!showsDetails)}
-          >
-            <PanelRight />
-          </button>
+          />
         </TicketHeader>
-        <Conversation ticket={ticket} requested={requested} />
+        <Stale from={ticket} />
+        {ticket.data ? (
+          <Conversation
+            ticket={ticket}
+            detail={ticket.data}
+            requested={requested}
+            onSettled={advance}
+          />
+        ) : (
+          <ThreadSkeleton />
+        )}
       </section>
-      {ticket.item && (
-        <Details
-          ticket={ticket.item}
-          isShown={showsDetails}
-          hide={hideDetails}
-          change={ticket.change}
-        />
-      )}
+      {item && <Details ticket={item} isShown={showsDetails} hide={hideDetails} />}
     </>
   )
 }
 
-type ConversationProps = { ticket: OpenTicket; requested: { kind: Kind } | undefined }
+type ConversationProps = {
+  ticket: ReturnType<typeof useTicket>
+  detail: DeskTicket
+  requested: { kind: Kind } | undefined
+  onSettled: () => void
+}
 
-function Conversation({ ticket, requested }: ConversationProps) {
+function Conversation({ ticket, detail, requested, onSettled }: ConversationProps) {
   const [seenId, setSeenId] = useState<string>()
-  const { detail } = ticket
-  if (!detail) return <ThreadSkeleton />
   return (
     <>
       <Thread ticket={detail} loadOlder={ticket.loadOlder} onSeen={setSeenId} />
@@ -101,6 +139,7 @@ function Conversation({ ticket, requested }: ConversationProps) {
         requested={requested}
         update={ticket.update}
         refresh={ticket.refresh}
+        onSettled={onSettled}
       />
     </>
   )
@@ -109,7 +148,7 @@ function Conversation({ ticket, requested }: ConversationProps) {
 type HeaderProps = {
   id: string
   ticket: DeskTicketListItem | undefined
-  children: preact.ComponentChildren
+  children: ComponentChildren
 }
 
 function TicketHeader({ id, ticket, children }: HeaderProps) {
@@ -124,11 +163,11 @@ function TicketHeader({ id, ticket, children }: HeaderProps) {
     <header class="ticket-header">
       <BackButton id={id} />
       <div class="grow">
-        <h2 ref={heading} tabIndex={-1}>
+        <h2 ref={heading} tabIndex={-1} dir="auto">
           {ticket?.subject ?? <span class="skeleton" style={{ width: '60%' }} />}
         </h2>
         <p class="row small soft">
-          <span class="truncate">{ticket?.user.display_name}</span>
+          <bdi class="truncate">{ticket?.user.display_name}</bdi>
           {ticket && <StatusMark status={ticket.status} />}
           {ticket && <PriorityMark priority={ticket.priority} />}
         </p>
@@ -141,32 +180,27 @@ function TicketHeader({ id, ticket, children }: HeaderProps) {
 /** Resolves or reopens the ticket. */
 function SettleButton(props: { status: Status; change: (change: Change) => void }) {
   const isSettled = props.status === 'resolved' || props.status === 'closed'
-  const Icon = isSettled ? RotateCcw : Check
-  const name = isSettled ? 'Reopen' : 'Resolve'
   return (
-    <button
-      type="button"
-      class="button settle"
-      title={isSettled ? 'Reopen' : 'Resolve (e)'}
+    <Button
+      class="settle"
+      icon={isSettled ? RotateCcw : Check}
+      title={isSettled ? words.reopen : words.resolveHint}
       onClick={() => props.change({ status: isSettled ? 'open' : 'resolved' })}
     >
-      <Icon />
-      <span class="name">{name}</span>
-    </button>
+      <span class="name">{isSettled ? words.reopen : words.resolve}</span>
+    </Button>
   )
 }
 
 function BackButton({ id }: { id: string }) {
   return (
-    <button
-      type="button"
-      class="button ghost icon back"
-      aria-label="Back to the list"
-      title="Back to the list (u)"
+    <IconButton
+      icon={ArrowLeft}
+      class="back"
+      label={words.back}
+      keys="u"
       onClick={() => backToList(id)}
-    >
-      <ArrowLeft />
-    </button>
+    />
   )
 }
 
@@ -174,28 +208,149 @@ function BackButton({ id }: { id: string }) {
 function backToList(id: string) {
   navigate(withQuery({}, '/console/desk'))
   requestAnimationFrame(() => {
-    const row = document.querySelector<HTMLElement>(`[data-ticket="${CSS.escape(id)}"] a`)
+    const row = document.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"] a`)
     const list = document.querySelector<HTMLElement>('.list-pane .virtual')
     ;(row ?? list)?.focus()
   })
 }
 
-async function changeWithUndo({ item, change }: OpenTicket, target: Change) {
-  if (!item) return
-  const before: Change = {
-    ...(target.status && { status: item.status }),
-    ...(target.priority && { priority: item.priority }),
-    ...(target.assignee_id !== undefined && { assignee_id: item.assignee?.id ?? null }),
-  }
-  if (isSame(before, target)) return
-  const isDone = await change(target)
-  if (isDone) toast(changedText(target), { label: 'Undo', work: () => void change(before) })
+type DetailsProps = {
+  ticket: DeskTicketListItem
+  /** On a narrow screen the details are an overlay. */
+  isShown: boolean
+  hide: () => void
 }
 
-const isSame = (a: Change, b: Change) =>
-  a.status === b.status && a.priority === b.priority && a.assignee_id === b.assignee_id
+function Details({ ticket, isShown, hide }: DetailsProps) {
+  const hideButton = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (isShown) hideButton.current?.focus()
+  }, [isShown])
+  return (
+    <aside class={`details-pane${isShown ? ' shown' : ''}`} aria-label={words.details}>
+      <IconButton of={hideButton} icon={X} class="hide" label={words.hideDetails} onClick={hide} />
+      <Owner ticket={ticket} />
+      <Choices ticket={ticket} />
+      <Facts ticket={ticket} />
+      <OtherTickets ticket={ticket} />
+    </aside>
+  )
+}
 
-function changedText({ status, priority }: Change): string {
-  if (status) return `Status: ${statusNames[status].toLowerCase()}`
-  return priority ? `Priority: ${priority}` : 'Assigned to you'
+function Owner({ ticket: { user: owner } }: { ticket: DeskTicketListItem }) {
+  return (
+    <section class="stack tight" aria-label={words.openedBy}>
+      <h3 dir="auto">{owner.display_name}</h3>
+      <p class="small soft address">{owner.email ?? words.removedAccount}</p>
+      {owner.email !== undefined && (
+        <a class="small row" href={`/console/people/${owner.id}`}>
+          {words.showPerson}
+          <ChevronRight />
+        </a>
+      )}
+    </section>
+  )
+}
+
+function Choices({ ticket }: { ticket: DeskTicketListItem }) {
+  const { id, status, priority, assignee } = ticket
+  const change = (target: Change) => void changeTicket(id, target).catch(toastError)
+  return (
+    <section class="stack tight" aria-label={words.state}>
+      <Select
+        isField
+        label={words.status}
+        value={status}
+        options={statuses.map((value) => [value, statusNames[value]])}
+        choose={(value) => void changeWithUndo(ticket, { status: value })}
+      />
+      <Select
+        isField
+        label={words.priority}
+        value={priority}
+        options={priorities.map((value) => [value, priorityNames[value]])}
+        choose={(value) => change({ priority: value })}
+      />
+      <Select
+        isField
+        label={words.assignee}
+        value={assignee?.id ?? ''}
+        options={[['', words.nobody], ...assignable(assignee)]}
+        choose={(value) => change({ assignee_id: value === '' ? null : value })}
+      />
+    </section>
+  )
+}
+
+function Facts({ ticket }: { ticket: DeskTicketListItem }) {
+  const { id, created_at, updated_at, waiting_since, first_response_at } = ticket
+  return (
+    <dl class="ticket-facts small">
+      <Fact name={words.category}>{categoryNames[ticket.category]}</Fact>
+      <Fact name={facts.opened}>
+        <Time at={created_at} />
+      </Fact>
+      <Fact name={facts.change}>
+        <Time at={updated_at} />
+      </Fact>
+      <Fact name={facts.waiting}>
+        {waiting_since ? <Time at={waiting_since} /> : facts.notWaiting}
+      </Fact>
+      <Fact name={facts.firstResponse}>
+        {first_response_at ? after(created_at, first_response_at) : facts.noResponse}
+      </Fact>
+      <Fact name={facts.messages}>{ticket.message_count}</Fact>
+      <Fact name={facts.id}>
+        <Copyable text={id} shown={`…${id.slice(-6)}`} name={facts.theId} />
+      </Fact>
+    </dl>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div class="row between">
+      <dt class="soft">{name}</dt>
+      <dd class="number">{children}</dd>
+    </div>
+  )
+}
+
+const after = (from: string, to: string) =>
+  fill(facts.after, {
+    duration: duration(Math.max(1, (Date.parse(to) - Date.parse(from)) / 1_000)),
+  })
+
+const shownTickets = 5
+/** Tickets that are only passed need no more than one request. */
+const dwellMilliseconds = 1_000
+
+/** Newest tickets of the owner. */
+function OtherTickets({ ticket: { id, user: owner } }: { ticket: DeskTicketListItem }) {
+  const [isStaying, setStaying] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setStaying(true), dwellMilliseconds)
+    return () => clearTimeout(timer)
+  }, [])
+  const query = { user_id: owner.id, per_page: shownTickets + 1 }
+  const { data } = useQuery('GET /v1/admin/support/tickets', isStaying ? { query } : undefined)
+  const others = data?.data.filter((other) => other.id !== id).slice(0, shownTickets) ?? []
+  if (others.length === 0) return null
+  return (
+    <section class="stack tight" aria-label={words.others}>
+      <h3>{words.others}</h3>
+      <ul class="stack tight">
+        {others.map((other) => (
+          <li key={other.id}>
+            <a class="other row between" href={`/console/desk/${other.id}?view=all`}>
+              <span class="truncate" dir="auto">
+                {other.subject}
+              </span>
+              <StatusMark status={other.status} />
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
 }

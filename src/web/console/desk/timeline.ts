@@ -1,4 +1,5 @@
 import type { DeskTicket } from '../../../../client/src/client.ts'
+import { fill, texts } from '../../kit/texts.tsx'
 
 export type Message = DeskTicket['messages'][number]
 export type Note = DeskTicket['notes'][number]
@@ -71,19 +72,26 @@ function mergedById<T extends { id: string }>(...lists: T[][]): T[] {
   return [...byId.values()].sort((a, b) => compare(a.id, b.id))
 }
 
-/** A sentence about a change. */
+const { changes } = texts.console.desk
+
+/** A sentence about a change. Automatic changes have no actor. */
 export function changeText({ field, to, actor }: Change, nameOf: (id: string) => string): string {
   if (field === 'assignee') return assignmentText(to, actor, nameOf)
-  const value = (to ?? '').replace('_', ' ')
-  // Automatic changes have no actor.
-  if (actor.type === 'system') return `The ${field} was set to ${value}`
-  return `${actor.display_name} set the ${field} to ${value}`
+  const names: Record<string, string> = { ...texts.tickets.statuses, ...texts.tickets.priorities }
+  const value = names[to ?? ''] ?? ''
+  const isStatus = field === 'status'
+  if (actor.type === 'system') {
+    return fill(isStatus ? changes.autoStatus : changes.autoPriority, { value })
+  }
+  return fill(isStatus ? changes.status : changes.priority, { name: actor.display_name, value })
 }
 
 function assignmentText(to: string | null, actor: Change['actor'], nameOf: (id: string) => string) {
-  const whom = to === null ? 'nobody' : nameOf(to)
-  if (actor.type === 'system') return `The ticket was assigned to ${whom}`
-  return actor.id === to
-    ? `${actor.display_name} took this on`
-    : `${actor.display_name} assigned this to ${whom}`
+  const value = to === null ? '' : nameOf(to)
+  if (actor.type === 'system') {
+    return fill(to === null ? changes.autoUnassigned : changes.autoAssigned, { value })
+  }
+  const { assigned, taken, unassigned } = changes
+  const text = to === null ? unassigned : actor.id === to ? taken : assigned
+  return fill(text, { name: actor.display_name, value })
 }

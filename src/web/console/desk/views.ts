@@ -10,72 +10,44 @@ import {
   UserRound,
 } from 'lucide-preact'
 import type { DeskTicketListItem, Query } from '../../../../client/src/client.ts'
-import { query } from '../../ui/router.ts'
-import { type Category, categories, type Priority, priorities } from './words.ts'
+import { query } from '../../kit/router.ts'
+import { texts } from '../../kit/texts.tsx'
+
+export type Status = DeskTicketListItem['status']
+export type Priority = DeskTicketListItem['priority']
+export type Category = DeskTicketListItem['category']
+
+export const {
+  statuses: statusNames,
+  priorities: priorityNames,
+  categories: categoryNames,
+} = texts.tickets
+
+export const statuses: Status[] = ['open', 'in_progress', 'resolved', 'closed']
+export const priorities: Priority[] = ['low', 'normal', 'high', 'urgent']
+export const categories: Category[] = ['billing', 'technical', 'account', 'other']
 
 type TicketQuery = Query<'GET /v1/admin/support/tickets'>
 
 const notClosed = 'open,in_progress,resolved'
 
 type View = {
-  name: 'waiting' | 'mine' | 'unassigned' | 'in_progress' | 'resolved' | 'closed' | 'all'
-  title: string
+  name: keyof typeof viewTexts
   icon: typeof Inbox
   query: TicketQuery
-  /** Shown when the list is empty. */
-  empty: [title: string, text: string]
 }
 
+/** By view: its title, and two texts for an empty list. */
+export const viewTexts = texts.console.desk.views
+
 export const views: readonly View[] = [
-  {
-    name: 'waiting',
-    title: 'Needs an answer',
-    icon: CircleDot,
-    query: { waiting: true },
-    empty: ['Nobody is waiting', 'Tickets that wait for an answer are here, the oldest first.'],
-  },
-  {
-    name: 'mine',
-    title: 'Mine',
-    icon: UserRound,
-    query: { assignee_id: 'me', status: notClosed },
-    empty: ['Nothing is yours', 'Tickets that are assigned to you are here until they are closed.'],
-  },
-  {
-    name: 'unassigned',
-    title: 'Unassigned',
-    icon: CircleDashed,
-    query: { assignee_id: 'none', status: notClosed },
-    empty: ['Everything is assigned', 'Tickets that nobody has taken on are here.'],
-  },
-  {
-    name: 'in_progress',
-    title: 'In progress',
-    icon: Clock,
-    query: { status: 'in_progress' },
-    empty: ['Nothing is in progress', 'Tickets that somebody works on are here.'],
-  },
-  {
-    name: 'resolved',
-    title: 'Resolved',
-    icon: CheckCheck,
-    query: { status: 'resolved' },
-    empty: ['Nothing is resolved', 'Resolved tickets are here until they close after a silence.'],
-  },
-  {
-    name: 'closed',
-    title: 'Closed',
-    icon: Lock,
-    query: { status: 'closed' },
-    empty: ['Nothing is closed', 'Closed tickets are here.'],
-  },
-  {
-    name: 'all',
-    title: 'All',
-    icon: Layers,
-    query: {},
-    empty: ['No tickets yet', 'Whatever people ask the desk is here.'],
-  },
+  { name: 'waiting', icon: CircleDot, query: { waiting: true } },
+  { name: 'mine', icon: UserRound, query: { assignee_id: 'me', status: notClosed } },
+  { name: 'unassigned', icon: CircleDashed, query: { assignee_id: 'none', status: notClosed } },
+  { name: 'in_progress', icon: Clock, query: { status: 'in_progress' } },
+  { name: 'resolved', icon: CheckCheck, query: { status: 'resolved' } },
+  { name: 'closed', icon: Lock, query: { status: 'closed' } },
+  { name: 'all', icon: Layers, query: {} },
 ]
 
 const [firstView] = views

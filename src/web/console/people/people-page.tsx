@@ -1,26 +1,24 @@
-import { UserRound } from 'lucide-preact'
-import type { CursorPage, ManagedUser } from '../../../../client/src/contract.ts'
-import { useList } from '../../ui/resource.ts'
-import { query } from '../../ui/router.ts'
-import { Empty } from '../../ui/states.tsx'
-import { Panes, selectedId } from '../panes.tsx'
-import { request } from '../session.ts'
-import { PeopleFilters } from './people-filters.tsx'
-import { PeopleList } from './people-list.tsx'
-import { PersonDetails } from './person-details.tsx'
-import { roleOf } from './roles.ts'
-import './people.css'
+import { SearchX, UserRound, UsersRound } from 'lucide-preact'
+import { useRef } from 'preact/hooks'
+import type { ManagedUser } from '../../../../client/src/contract.ts'
+import { Button } from '../../kit/button.tsx'
+import { SearchField } from '../../kit/fields.tsx'
+import { navigate, query, withQuery } from '../../kit/router.ts'
+import { type Options, Select } from '../../kit/select.tsx'
+import { useShortcut } from '../../kit/shortcuts.tsx'
+import { Empty } from '../../kit/states.tsx'
+import { texts } from '../../kit/texts.tsx'
+import { type List, useList } from '../data.ts'
+import { ItemRow, PaneRows, Panes, selectedId } from '../panes.tsx'
+import { PersonDetails, PersonMarks } from './person.tsx'
+import { roleOf, roleOptions } from './roles.ts'
+
+const words = texts.console.people
 
 export function PeoplePage() {
   const filters = filtersIn(query.value)
-  const key = JSON.stringify(filters)
-  const list = useList<ManagedUser>(key, async (cursor, signal) => {
-    const part = { ...filters, limit: 100, ...(cursor !== undefined && { cursor }) }
-    const response = await request('GET /v1/admin/users', { query: part, signal })
-    return response as CursorPage<ManagedUser> // with `limit` the response has a cursor
-  })
+  const list = useList('GET /v1/admin/users', { query: filters }, { limit: 100 })
   const id = selectedId()
-
   const show = (changed: ManagedUser) =>
     list.update((people) => people.map((person) => (person.id === changed.id ? changed : person)))
   const drop = (gone: string) =>
@@ -28,18 +26,16 @@ export function PeoplePage() {
   return (
     <Panes
       area="people"
-      title="People"
+      title={texts.console.areas.people}
       list={
         <>
-          <PeopleFilters />
-          <PeopleList list={list} isFiltered={key !== '{}'} />
+          <Filters />
+          <PeopleList list={list} filters={filters} />
         </>
       }
       detail={
         id === undefined ? (
-          <Empty icon={UserRound} title="Nobody chosen">
-            <p>Choose somebody to see the profile and what can be done.</p>
-          </Empty>
+          <Empty icon={UserRound} {...words.noneChosen} />
         ) : (
           <PersonDetails key={id} id={id} onChange={show} onRemove={drop} />
         )
@@ -63,4 +59,95 @@ function filtersIn(params: URLSearchParams) {
 
 function flagIn(text: string | null): boolean | undefined {
   return text === 'true' || text === 'false' ? text === 'true' : undefined
+}
+
+const filter = (name: string, value: string) =>
+  navigate(withQuery({ [name]: value || undefined }), 'replace')
+
+/** Search by name or address, role and state, all kept in the URL. */
+function Filters() {
+  const input = useRef<HTMLInputElement>(null)
+  useShortcut('/', words.search, () => input.current?.focus())
+  const { enabled, disabled, verified, notVerified } = words
+  return (
+    <search class="pane-filters">
+      <SearchField
+        of={input}
+        label={words.search}
+        placeholder={words.searchHint}
+        value={query.value.get('q') ?? ''}
+        search={(text) => filter('q', text)}
+      />
+      <div class="row wrap">
+        <FilterSelect name="role" label={words.role} options={roleOptions} />
+        <FilterSelect name="disabled" label={words.state} options={flags(disabled, enabled)} />
+        <FilterSelect
+          name="email_verified"
+          label={words.address}
+          options={flags(verified, notVerified)}
+        />
+      </div>
+    </search>
+  )
+}
+
+const flags = (yes: string, no: string): Options<string> => [
+  ['true', yes],
+  ['false', no],
+]
+
+type FilterSelectProps = { name: string; label: string; options: Options<string> }
+
+function FilterSelect({ name, label, options }: FilterSelectProps) {
+  const value = query.value.get(name) ?? ''
+  return (
+    <Select
+      label={label}
+      value={value}
+      options={[['', words.any], ...options]}
+      choose={(chosen) => filter(name, chosen)}
+      {...(value === '' && { text: label })}
+    />
+  )
+}
+
+const cleared = { q: undefined, role: undefined, disabled: undefined, email_verified: undefined }
+
+type PeopleListProps = { list: List<ManagedUser>; filters: object }
+
+/** People in the order of registration. While a new filter loads, the old result stays. */
+function PeopleList({ list, filters }: PeopleListProps) {
+  const isFiltered = Object.keys(filters).length > 0
+  return (
+    <PaneRows
+      label={texts.console.areas.people}
+      list={list}
+      listKey={JSON.stringify(filters)}
+      render={(person) => <Row person={person} />}
+      empty={
+        isFiltered ? (
+          <Empty icon={SearchX} {...words.nobodyFound}>
+            <Button onClick={() => navigate(withQuery(cleared))}>{words.showEverybody}</Button>
+          </Empty>
+        ) : (
+          <Empty icon={UsersRound} {...words.nobody} />
+        )
+      }
+    />
+  )
+}
+
+function Row({ person }: { person: ManagedUser }) {
+  const { id, display_name, email, avatar_url } = person
+  return (
+    <ItemRow
+      id={id}
+      address={`/console/people/${id}`}
+      name={display_name}
+      picture={avatar_url}
+      end={<PersonMarks person={person} />}
+    >
+      {email}
+    </ItemRow>
+  )
 }

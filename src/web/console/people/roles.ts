@@ -1,23 +1,13 @@
 import type { ManagedUser } from '../../../../client/src/contract.ts'
+import { texts } from '../../kit/texts.tsx'
 
 export type Role = ManagedUser['role']
 
-export const roleTitles: Record<Role, string> = {
-  guest: 'Guest',
-  user: 'User',
-  verified_user: 'Verified user',
-  host: 'Host',
-  admin: 'Admin',
-}
+const names = ['guest', 'user', 'verified_user', 'host', 'admin'] as const satisfies Role[]
 
-export const roleMeanings: Record<Role, string> = {
-  guest: 'Visits, such as somebody who waits for a call.',
-  user: 'Uses the platform; the address is not verified yet.',
-  verified_user: 'Uses the platform; the address is verified.',
-  host: 'Has followers and writes to all of them.',
-  admin: 'Sees and does everything in this console. They have to log in again.',
-}
+export const roleTitles: Record<Role, string> = texts.console.people.roles
 
-/** Parses the value of a role select. */
-export const roleOf = (text: string | null): Role | undefined =>
-  (Object.keys(roleTitles) as Role[]).find((role) => role === text)
+export const roleOptions = names.map((role) => [role, roleTitles[role]] as const)
+
+/** Parses a role in the URL or of a form. */
+export const roleOf = (text: string | null): Role | undefined => names.find((role) => role === text)

@@ -1,38 +1,72 @@
-import { Flag } from 'lucide-preact'
-import type { CursorPage, Report } from '../../../../client/src/contract.ts'
-import { type List, useList } from '../../ui/resource.ts'
-import { query } from '../../ui/router.ts'
-import { Empty } from '../../ui/states.tsx'
-import { Panes, selectedId } from '../panes.tsx'
-import { request } from '../session.ts'
-import { ReportDetails } from './report-details.tsx'
-import { ReportList } from './report-list.tsx'
-import './reports.css'
+import { CircleCheck, Flag } from 'lucide-preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Report } from '../../../../client/src/contract.ts'
+import { Button } from '../../kit/button.tsx'
+import { plural } from '../../kit/format.ts'
+import { Segments } from '../../kit/list.tsx'
+import { query } from '../../kit/router.ts'
+import { Empty } from '../../kit/states.tsx'
+import { fill, texts } from '../../kit/texts.tsx'
+import { Time } from '../../kit/time.tsx'
+import { type List, useList } from '../data.ts'
+import { ItemRow, PaneRows, Panes, selectedId } from '../panes.tsx'
+import { client } from '../session.ts'
+import { ReportDetails } from './report.tsx'
+
+const words = texts.console.reports
+
+type Status = Report['status']
 
 export function ReportsPage() {
-  const status = query.value.get('status') === 'resolved' ? 'resolved' : 'open'
-  const list = useList<Report>(status, async (cursor, signal) => {
-    const part = { status, limit: 50, ...(cursor !== undefined && { cursor }) } as const
-    const response = await request('GET /v1/admin/reports', { query: part, signal })
-    return response as CursorPage<Report> // with `limit` the response has a cursor
-  })
+  const status: Status = query.value.get('status') === 'resolved' ? 'resolved' : 'open'
+  const frame = useRef<HTMLDivElement>(null)
+  const rows = () => frame.current?.parentElement?.querySelector('.virtual')
+  const list = useList(
+    'GET /v1/admin/reports',
+    { query: { status } },
+    {
+      every: 30,
+      // Rows under the pointer, and a list that was scrolled, must not move.
+      isHeld: () => (rows()?.scrollTop ?? 0) > 0 || rows()?.matches(':hover') === true,
+    },
+  )
   const id = selectedId()
   return (
     <Panes
       area="reports"
-      title="Reports"
-      list={<ReportList key={status} status={status} list={list} />}
+      title={texts.console.areas.reports}
+      list={
+        <>
+          <div class="row between report-views" ref={frame}>
+            <Segments
+              label={words.byStatus}
+              name="status"
+              value={status}
+              options={[
+                ['open', words.views.open],
+                ['resolved', words.views.resolved],
+              ]}
+            />
+            <News key={status} status={status} list={list} rows={rows} />
+          </div>
+          <PaneRows
+            label={words.lists[status]}
+            list={list}
+            listKey={status}
+            render={(report) => <Row report={report} />}
+            empty={<Empty icon={status === 'open' ? CircleCheck : Flag} {...words.none[status]} />}
+          />
+        </>
+      }
       detail={
         id === undefined ? (
-          <Empty icon={Flag} title="No report chosen">
-            <p>Choose one to read it. Opening a report is recorded in the audit log.</p>
-          </Empty>
+          <Empty icon={Flag} {...words.noneChosen} />
         ) : (
           <ReportDetails
             key={id}
             id={id}
             isListed={list.items.some((report) => report.id === id)}
-            onChange={(report) => patch(list, report, status)}
+            onChange={(report) => place(list, report, status)}
           />
         )
       }
@@ -41,11 +75,66 @@ export function ReportsPage() {
 }
 
 /** Updates a report in the list, or removes it when it no longer belongs to this view. */
-function patch(list: List<Report>, changed: Report, status: Report['status']) {
+function place(list: List<Report>, changed: Report, status: Status) {
   list.update((reports) =>
     reports.flatMap((report) => {
       if (report.id !== changed.id) return [report]
       return changed.status === status ? [changed] : []
     }),
+  )
+}
+
+type NewsProps = { status: Status; list: List<Report>; rows: () => Element | null | undefined }
+
+/** Counts new reports instead of inserting them: a click must not hit a row that has just moved. */
+function News({ status, list, rows }: NewsProps) {
+  const [fresh, setFresh] = useState<string[]>([])
+  const [presses, setPresses] = useState(0)
+  // Reading the list again tells which of them are still open.
+  useEffect(() => setFresh([]), [list.data])
+  useEffect(() => {
+    if (status !== 'open') return
+    return client.on('report_created', ({ report }) => setFresh((before) => [...before, report.id]))
+  }, [status])
+  const isEmpty = list.data?.length === 0
+  // An empty list can be read again at once: nothing in it can move.
+  useEffect(() => {
+    if (isEmpty && fresh.length > 0) list.reload()
+  }, [isEmpty, fresh.length])
+  // The pressed button is gone.
+  useEffect(() => {
+    const frame = rows()
+    if (presses === 0 || list.isLoading || !frame) return
+    frame.scrollTop = 0
+    frame.querySelector<HTMLElement>('[data-index="0"] a')?.focus()
+    setPresses(0)
+  }, [presses, list.isLoading])
+  function show() {
+    list.reload()
+    setPresses(presses + 1)
+  }
+  return (
+    <span role="status">
+      {fresh.length > 0 && !isEmpty && (
+        <Button tone="ghost" onClick={show}>
+          {plural(words.fresh, fresh.length)}
+        </Button>
+      )}
+    </span>
+  )
+}
+
+function Row({ report }: { report: Report }) {
+  const { id, reported, reporter, reason, message_id, created_at } = report
+  const text = message_id === null ? words.aboutPerson : words.aboutMessage
+  return (
+    <ItemRow
+      id={id}
+      address={`/console/reports/${id}`}
+      name={reported.display_name}
+      end={<Time at={created_at} />}
+    >
+      {fill(text, { reason: words.reasons[reason], name: reporter.display_name })}
+    </ItemRow>
   )
 }

@@ -1,38 +1,27 @@
 import { ListFilter, ScrollText } from 'lucide-preact'
-import type { AuditEntry, CursorPage } from '../../../../client/src/contract.ts'
-import { useList } from '../../ui/resource.ts'
-import { withQuery } from '../../ui/router.ts'
-import { Empty } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
-import { inWords } from '../names.ts'
-import { pageQuery, pageSize } from '../page-query.ts'
-import { useRefresh } from '../refresh.ts'
-import { RowList } from '../row-list.tsx'
+import type { AuditEntry } from '../../../../client/src/contract.ts'
+import { TextField } from '../../kit/fields.tsx'
+import { RowList } from '../../kit/list.tsx'
+import { navigate, query, withQuery } from '../../kit/router.ts'
+import { Select } from '../../kit/select.tsx'
+import { Empty } from '../../kit/states.tsx'
+import { Filled, fill, named, texts } from '../../kit/texts.tsx'
+import { Time } from '../../kit/time.tsx'
+import { useList } from '../data.ts'
 import { request, user } from '../session.ts'
-import { AuditFilters, auditFilter } from './audit-filters.tsx'
+
+const words = texts.console.system.audit
 
 export function AuditLog() {
   const filter = auditFilter()
-  const list = useList(
-    JSON.stringify(filter),
-    (cursor, signal) =>
-      request('GET /v1/admin/audit-log', {
-        query: { ...pageQuery(cursor), ...filter },
-        signal,
-      }) as Promise<CursorPage<AuditEntry>>, // with `limit` the response has a cursor
-  )
-  useRefresh(list.reload, { isPaused: () => list.items.length > pageSize })
+  const list = useList('GET /v1/admin/audit-log', { query: filter })
   return (
     <>
-      <AuditFilters filter={filter} />
+      <Filters filter={filter} />
       <RowList
-        label="Audit log"
+        label={texts.console.system.tabs.audit}
         list={list}
-        empty={
-          <Empty icon={ScrollText} title="Nothing was recorded">
-            <p>What admins, people and services do would be here, as far as the filter lets it.</p>
-          </Empty>
-        }
+        empty={<Empty icon={ScrollText} {...words.none} />}
         render={(entry) => <EntryRow entry={entry} />}
       />
     </>
@@ -41,28 +30,38 @@ export function AuditLog() {
 
 function EntryRow({ entry }: { entry: AuditEntry }) {
   const { at, action, actor, target, ip, details } = entry
-  const isOnOneself = target.id !== null && target.id === actor.id
+  const hasTarget = target.type !== null && !(target.id !== null && target.id === actor.id)
   return (
     <>
       <div class="main">
-        <h2>
-          <a class="quiet" href={withQuery({ action })}>
-            {inWords(action)}
-          </a>
-        </h2>
-        <p class="small row wrap parties">
-          <span class="soft">by</span>
-          <Party party={actor} filter="actor_id" />
-          {target.type && !isOnOneself && (
-            <>
-              <span class="soft">on</span>
-              <Party party={target} filter="target_id" />
-            </>
-          )}
-        </p>
-        {details && <Details details={details} />}
+        <div class="parties">
+          <h2>
+            <a class="quiet" href={withQuery({ action })}>
+              {named(words.actions, action)}
+            </a>
+          </h2>
+          <p class="small">
+            <Filled
+              text={hasTarget ? words.byOn : words.by}
+              values={{
+                actor: <Party party={actor} filter="actor_id" />,
+                target: <Party party={target} filter="target_id" />,
+              }}
+            />
+          </p>
+        </div>
+        {details && (
+          <dl class="details small">
+            {Object.entries(details).map(([name, value]) => (
+              <div key={name}>
+                <dt class="soft">{named(words.details, name)}</dt>
+                <dd class="prose">{value}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
       </div>
-      <p class="soft small when">
+      <p class="soft small end">
         <Time at={at} />
         {ip && <span class="mono">{ip}</span>}
       </p>
@@ -73,18 +72,18 @@ function EntryRow({ entry }: { entry: AuditEntry }) {
 type PartyProps = { party: AuditEntry['actor']; filter: 'actor_id' | 'target_id' }
 
 /** A person, service key or ticket, as a link where it has a page. */
-function Party({ party: { type, id }, filter }: PartyProps) {
-  if (id === null) return <span>{type === 'user' ? 'somebody unknown' : inWords(type ?? '–')}</span>
-  const what = `${type === 'user' ? 'Person' : inWords(type ?? 'something')} …${id.slice(-6)}`
+function Party({ party: { type, id, name: known }, filter }: PartyProps) {
+  const kind = named(words.types, type ?? '–')
+  if (id === null) return <span>{type === 'user' ? words.unknown : kind}</span>
   const address = type === null ? undefined : pages[type]?.(id)
-  const name = id === user.value?.id ? 'You' : what
+  const name = id === user.value?.id ? words.you : (known ?? `${kind} …${id.slice(-6)}`)
   return (
-    <span class="row party" title={id}>
+    <span class="party" title={id}>
       {address ? <a href={address}>{name}</a> : <span>{name}</span>}
       <a
         class="narrow"
         href={withQuery({ [filter]: id })}
-        aria-label={`Only ${filter === 'actor_id' ? 'by' : 'to'} ${name}`}
+        aria-label={fill(filter === 'actor_id' ? words.onlyBy : words.onlyTo, { name })}
       >
         <ListFilter />
       </a>
@@ -99,17 +98,89 @@ const pages: Record<string, (id: string) => string> = {
   webhook: (id) => `/console/system/webhooks/${id}`,
   service_key: () => '/console/system/keys',
   canned_reply: () => '/console/system/replies',
+  setting: (id) => `/console/system/${id === 'texts' ? 'mails' : 'settings'}`,
+  ban: () => '/console/system/bans',
 }
 
-function Details({ details }: { details: Record<string, string> }) {
+const names = ['action', 'actor_id', 'target_id', 'from', 'to'] as const
+type AuditFilter = Partial<Record<(typeof names)[number], string>>
+
+/** The filter in the URL; times in ISO 8601. */
+function auditFilter(): AuditFilter {
+  const given = names.flatMap((name) => {
+    const value = query.value.get(name)
+    return value ? [[name, value]] : []
+  })
+  return Object.fromEntries(given)
+}
+
+const set = (name: string, value: string | undefined) =>
+  navigate(withQuery({ [name]: value }), 'replace')
+
+/** Filters, kept in the URL so that a link can be shared. */
+function Filters({ filter }: { filter: AuditFilter }) {
+  const { action = '' } = filter
+  // The URL may contain an action that this page does not know.
+  const actions = [...new Set([...Object.keys(words.actions), ...(action ? [action] : [])])]
+  const options = actions.map((name) => [name, named(words.actions, name)] as const)
   return (
-    <dl class="details small">
-      {Object.entries(details).map(([name, value]) => (
-        <div key={name}>
-          <dt class="soft">{inWords(name)}</dt>
-          <dd class="prose">{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <search class="filters">
+      <Select
+        isField
+        label={words.action}
+        value={action}
+        options={[['', words.all], ...options.sort(([, a], [, b]) => a.localeCompare(b))]}
+        choose={(chosen) => set('action', chosen)}
+      />
+      <PartyFilter name="actor_id" label={words.actor} value={filter.actor_id} />
+      <PartyFilter name="target_id" label={words.target} value={filter.target_id} />
+      <TimeFilter name="from" label={words.from} value={filter.from} />
+      <TimeFilter name="to" label={words.before} value={filter.to} />
+      {Object.keys(filter).length > 0 && (
+        <a class="button" href="/console/system/audit">
+          {words.showAll}
+        </a>
+      )}
+    </search>
   )
+}
+
+type FilterProps = { name: string; label: string; value: string | undefined }
+
+function PartyFilter({ name, label, value = '' }: FilterProps) {
+  return (
+    <TextField
+      label={label}
+      placeholder={texts.console.people.searchHint}
+      value={value}
+      spellcheck={false}
+      onChange={async ({ currentTarget }) => set(name, await idOf(currentTarget.value.trim()))}
+    />
+  )
+}
+
+/** An id stays; for anything else, the person who is found first. */
+async function idOf(text: string): Promise<string> {
+  if (text === '' || /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text)) return text
+  const found = await request('GET /v1/admin/users', { query: { q: text, per_page: 1 } })
+  return found.data[0]?.id ?? text
+}
+
+function TimeFilter({ name, label, value }: FilterProps) {
+  return (
+    <TextField
+      label={label}
+      type="datetime-local"
+      value={localTime(value)}
+      onChange={({ currentTarget: { value } }) => set(name, value && new Date(value).toISOString())}
+    />
+  )
+}
+
+/** In local time without an offset, the format of `datetime-local`. */
+function localTime(at: string | undefined): string {
+  const time = at === undefined ? Number.NaN : Date.parse(at)
+  if (Number.isNaN(time)) return ''
+  const offset = new Date(time).getTimezoneOffset() * 60_000
+  return new Date(time - offset).toISOString().slice(0, 16)
 }

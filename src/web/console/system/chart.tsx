@@ -1,8 +1,71 @@
 import { useState } from 'preact/hooks'
-import { clockTime, count } from '../../ui/format.ts'
-import { height, pathOf, type Shape, type Values } from './chart-path.ts'
+import type { Minute, System } from '../../../../client/src/contract.ts'
+import { clockTime, count } from '../../kit/format.ts'
+import { Section } from '../../kit/list.tsx'
+import { fill, texts } from '../../kit/texts.tsx'
 
-type Series = { label: string; values: Values; tone?: 'danger' | 'faint' }
+const words = texts.console.system.traffic
+const minute = 60_000
+
+/** Requests, failures and frames of the last hour, by minute. */
+export function Traffic({ system }: { system: System }) {
+  const times = timesOf(system)
+  const rows = new Map(system.last_hour.map((row) => [Date.parse(row.at), row]))
+  const started = Date.parse(system.started_at)
+  // Minutes without a row had no requests; minutes before the start of the service are unknown.
+  const counts = (field: 'requests' | 'failed' | 'frames') =>
+    times.map((at) => (at + minute <= started ? null : (rows.get(at)?.[field] ?? 0)))
+  const latency = (field: keyof Minute & `p${string}`) =>
+    times.map((at) => rows.get(at)?.[field] ?? null)
+  const shown = times.map((at) => new Date(at).toISOString())
+  const { requests, p50, p99, failed, frames } = words.units
+  return (
+    <Section title={words.title} level={2}>
+      <div class="charts">
+        <Chart
+          title={words.requests}
+          times={shown}
+          series={[{ text: requests, values: counts('requests') }]}
+          shape="bars"
+        />
+        <Chart
+          title={words.latency}
+          times={shown}
+          series={[
+            { text: p50, values: latency('p50_ms'), tone: 'faint' },
+            { text: p99, values: latency('p99_ms') },
+          ]}
+          shape="line"
+          show={milliseconds}
+        />
+        <Chart
+          title={words.failed}
+          times={shown}
+          series={[{ text: failed, values: counts('failed'), tone: 'danger' }]}
+          shape="bars"
+        />
+        <Chart
+          title={words.frames}
+          times={shown}
+          series={[{ text: frames, values: counts('frames') }]}
+          shape="bars"
+        />
+      </div>
+    </Section>
+  )
+}
+
+/** Start times of the sixty minutes before the current one, by the clock of the service. */
+function timesOf({ started_at, uptime_seconds }: System): number[] {
+  const now = Date.parse(started_at) + uptime_seconds * 1_000
+  const current = Math.floor(now / minute) * minute
+  return Array.from({ length: 60 }, (_, index) => current - (60 - index) * minute)
+}
+
+const milliseconds = (value: number) => `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`
+
+/** `text` has a place for the value, which is null where there is no data. */
+type Series = { text: string; values: Values; tone?: 'danger' | 'faint' }
 type ChartProps = {
   title: string
   /** Time of each value; every series has as many values. */
@@ -13,17 +76,18 @@ type ChartProps = {
 }
 
 /** Values over time. Hover or the arrow keys announce a value with its time. */
-export function Chart({ title, times, series, shape, show = count }: ChartProps) {
+function Chart({ title, times, series, shape, show = count }: ChartProps) {
   const [chosen, setChosen] = useState<number>()
   const known = series.flatMap(({ values }) => values.filter((value) => value !== null))
   const top = Math.max(...known, 1)
   const index = chosen ?? times.length - 1
-  const parts = series.flatMap(({ label, values }) => {
+  const parts = series.flatMap(({ text, values }) => {
     const value = values[index] ?? null
-    return value === null ? [] : [`${show(value)} ${label}`]
+    return value === null ? [] : [fill(text, { value: show(value) })]
   })
   const time = times[index] && clockTime(times[index])
-  const sentence = `${time}: ${parts.join(', ') || 'no data'}`
+  const sentence = `${time}: ${parts.join(', ') || words.noData}`
+  const most = show(Math.max(...known, 0))
   return (
     <figure class="chart card">
       <figcaption>
@@ -36,14 +100,14 @@ export function Chart({ title, times, series, shape, show = count }: ChartProps)
           preserveAspectRatio="none"
           aria-hidden="true"
         >
-          {series.map(({ label, values, tone = '' }) => (
-            <path key={label} class={`${shape} ${tone}`} d={pathOf(values, top, shape)} />
+          {series.map(({ text, values, tone = '' }) => (
+            <path key={text} class={`${shape} ${tone}`} d={pathOf(values, top, shape)} />
           ))}
           <path class="pointer" d={`M${index + 0.5} 0V${height}`} />
         </svg>
         <input
           type="range"
-          aria-label={`${title}, minute by minute; at most ${show(Math.max(...known, 0))}`}
+          aria-label={fill(words.label, { title, value: most })}
           aria-valuetext={sentence}
           max={times.length - 1}
           value={index}
@@ -57,8 +121,24 @@ export function Chart({ title, times, series, shape, show = count }: ChartProps)
       </div>
       <p class="axis soft small number" aria-hidden="true">
         <span>{times[0] && clockTime(times[0])}</span>
-        <span>{known.length > 0 ? `at most ${show(Math.max(...known))}` : 'Nothing yet'}</span>
+        <span>{known.length > 0 ? fill(words.atMost, { value: most }) : words.nothing}</span>
       </p>
     </figure>
   )
+}
+
+type Values = (number | null)[]
+type Shape = 'bars' | 'line'
+
+/** Height of a chart in path units; each value is one unit wide. */
+const height = 24
+
+/** @param top the value at the upper edge */
+function pathOf(values: Values, top: number, shape: Shape): string {
+  const levels = values.map((value) => value && height - (value / top) * (height - 1))
+  if (shape === 'bars')
+    return levels.map((level, x) => (level ? `M${x + 0.5} ${height}V${level}` : '')).join('')
+  const start = (x: number) => (levels[x - 1] == null ? 'M' : 'L')
+  // A single point is drawn as a line of length zero.
+  return levels.map((y, x) => (y == null ? '' : `${start(x)}${x + 0.5} ${y}h0`)).join('')
 }

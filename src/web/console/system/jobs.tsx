@@ -1,159 +1,138 @@
 import { CircleCheck } from 'lucide-preact'
 import { useRef } from 'preact/hooks'
-import type { CursorPage, Job } from '../../../../client/src/contract.ts'
+import type { Job } from '../../../../client/src/contract.ts'
 import { ApiError } from '../../../../client/src/errors.ts'
-import { useAction } from '../../ui/action.ts'
-import { confirmAction } from '../../ui/dialog.tsx'
-import { count } from '../../ui/format.ts'
-import { useList } from '../../ui/resource.ts'
-import { query, withQuery } from '../../ui/router.ts'
-import { Empty } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { inWords } from '../names.ts'
-import { pageQuery, pageSize } from '../page-query.ts'
-import { useRefresh } from '../refresh.ts'
-import { RowList } from '../row-list.tsx'
-import { request } from '../session.ts'
+import { ActionButton } from '../../kit/button.tsx'
+import { count, plural } from '../../kit/format.ts'
+import { RowList, Segments } from '../../kit/list.tsx'
+import { query } from '../../kit/router.ts'
+import { Empty } from '../../kit/states.tsx'
+import { Filled, fill, named, texts } from '../../kit/texts.tsx'
+import { Time } from '../../kit/time.tsx'
+import { toast } from '../../kit/toast.tsx'
+import { mutate, refresh, useList } from '../data.ts'
+import { oneByOne } from '../one-by-one.ts'
 
+const words = texts.console.system.jobs
+const { attempts: attemptForms, retry: retryText } = texts.console.system
+const route = 'GET /v1/admin/jobs'
 type Work = (id: string) => Promise<unknown>
-
-const retry: Work = (id) => request('POST /v1/admin/jobs/{id}/retry', { params: { id } })
-const discard: Work = (id) => request('DELETE /v1/admin/jobs/{id}', { params: { id } })
+const retry: Work = (id) => mutate('POST /v1/admin/jobs/{id}/retry', { params: { id } })
+const discard: Work = (id) => mutate('DELETE /v1/admin/jobs/{id}', { params: { id } })
 
 /** Failed and waiting jobs. */
 export function Jobs() {
   const state = query.value.get('state') === 'waiting' ? 'waiting' : 'dead'
-  const list = useList(
-    state,
-    (cursor, signal) =>
-      request('GET /v1/admin/jobs', {
-        query: { ...pageQuery(cursor), state },
-        signal,
-      }) as Promise<CursorPage<Job>>, // with `limit` the response has a cursor
-  )
   const frame = useRef<HTMLDivElement>(null)
-  // Rows under the pointer, and further pages that were loaded, must stay.
-  const isPaused = () => list.items.length > pageSize || frame.current?.matches(':hover') === true
-  useRefresh(list.reload, { seconds: 15, isPaused })
-  const act = useAction(async (work: Work, ids: string[], done: string) => {
-    let number = 0
-    try {
-      for (const id of ids) {
-        await work(id).catch(passWhenGone)
-        number++
-      }
-    } finally {
-      const some = number < ids.length ? `${count(number)} of ${jobs(ids.length)}` : jobs(number)
-      if (number > 0) toast(`${some} ${done}.`)
-      list.reload()
-    }
-  })
+  // Rows under the pointer must stay.
+  const isHeld = () => frame.current?.matches(':hover') === true
+  const list = useList(route, { query: { state } }, { every: 15, isHeld })
   return (
     <>
       <div class="row between wrap">
-        <nav class="segments" aria-label="Jobs by state">
-          <a href={withQuery({ state: undefined })} aria-current={state === 'dead' && 'page'}>
-            Given up
-          </a>
-          <a href={withQuery({ state: 'waiting' })} aria-current={state === 'waiting' && 'page'}>
-            Waiting
-          </a>
-        </nav>
-        {list.items.length > 0 && <AllShown items={list.items} act={act.run} />}
+        <Segments
+          label={words.byState}
+          name="state"
+          value={state}
+          options={[
+            ['dead', words.states.dead],
+            ['waiting', words.states.waiting],
+          ]}
+        />
+        {list.items.length > 0 && <AllShown items={list.items} />}
       </div>
       <div ref={frame}>
         <RowList
-          label={state === 'dead' ? 'Jobs that were given up' : 'Jobs that wait'}
+          label={words.lists[state]}
           list={list}
-          empty={<NoJobs state={state} />}
-          render={(job) => <JobRow job={job} act={act.run} />}
+          empty={<Empty icon={CircleCheck} {...words.none[state]} />}
+          render={(job) => <JobRow job={job} />}
         />
       </div>
     </>
   )
 }
 
-type Act = (work: Work, ids: string[], done: string) => Promise<boolean>
-
-function AllShown({ items, act }: { items: Job[]; act: Act }) {
-  const ids = items.map(({ id }) => id)
-  async function discardAll() {
-    const title = `Discard ${jobs(ids.length)}?`
-    const text = 'What they were to do is not done. This cannot be undone.'
-    if (!(await confirmAction({ title, text, action: 'Discard', isDangerous: true }))) return
-    await act(discard, ids, 'discarded')
+/** Works on one job after the other; waits when there were too many requests.
+ *  @param done has a place for the jobs */
+async function act(work: Work, ids: string[], done: string) {
+  let number = 0
+  try {
+    for (const id of ids) {
+      await oneByOne(() => work(id).catch(passWhenGone))
+      number++
+    }
+  } finally {
+    const all = plural(words.count, ids.length)
+    const jobs =
+      number < ids.length ? fill(words.someOf, { number: count(number), jobs: all }) : all
+    if (number > 0) toast(fill(done, { jobs }))
+    refresh(route, 'GET /v1/admin/system')
   }
+}
+
+// Another admin or the job runner was quicker.
+function passWhenGone(error: unknown) {
+  if (!(error instanceof ApiError && error.code === 'not_found')) throw error
+}
+
+function AllShown({ items }: { items: Job[] }) {
+  const ids = items.map(({ id }) => id)
   return (
-    <div class="row">
-      <button type="button" class="button" onClick={() => act(retry, ids, 'will run again')}>
-        Retry all shown
-      </button>
-      <button type="button" class="button danger" onClick={discardAll}>
-        Discard all shown
-      </button>
+    <div class="row wrap">
+      <ActionButton
+        texts={{ button: words.retryAll }}
+        work={() => act(retry, ids, words.retried)}
+      />
+      <ActionButton
+        tone="danger"
+        texts={{ ...words.discard, button: words.discardAll, label: words.discardAll }}
+        values={{ what: plural(words.count, ids.length) }}
+        work={() => act(discard, ids, words.discarded)}
+      />
     </div>
   )
 }
 
-function JobRow({ job, act }: { job: Job; act: Act }) {
-  const { id, kind, state, attempts, last_error: error, run_at: runAt } = job
-  const name = inWords(kind)
-  async function discardOne() {
-    const title = `Discard “${name}”?`
-    const text = 'What it was to do is not done. This cannot be undone.'
-    const mayDiscard = await confirmAction({ title, text, action: 'Discard', isDangerous: true })
-    if (mayDiscard) await act(discard, [id], 'discarded')
-  }
+function JobRow({ job }: { job: Job }) {
+  const { id, kind, state, attempts, subject, last_error: error, run_at: runAt } = job
+  const name = named(words.kinds, kind)
   return (
     <>
       <div class="main">
         <h2>{name}</h2>
+        {subject && (
+          <p class="small">
+            <Filled text={words.for} values={{ name: <Subject subject={subject} /> }} />
+          </p>
+        )}
         {error && <p class="small prose">{error}</p>}
         <p class="soft small">
-          {state === 'dead' ? 'Given up after ' : ''}
-          {attempts === 1 ? '1 attempt' : `${count(attempts)} attempts`},{' '}
-          {state === 'dead' ? 'last due' : 'due'} <Time at={runAt} />
+          <Filled
+            text={state === 'dead' ? words.deadAfter : words.due}
+            values={{ attempts: plural(attemptForms, attempts), time: <Time at={runAt} /> }}
+          />
         </p>
       </div>
       <div class="row">
-        <button
-          type="button"
-          class="button"
-          aria-label={`Retry ${name}`}
-          onClick={() => act(retry, [id], 'will run again')}
-        >
-          Retry
-        </button>
-        <button
-          type="button"
-          class="button ghost danger"
-          aria-label={`Discard ${name}`}
-          onClick={discardOne}
-        >
-          Discard
-        </button>
+        <ActionButton
+          texts={{ button: retryText, label: words.retryOne }}
+          values={{ name }}
+          work={() => act(retry, [id], words.retried)}
+        />
+        <ActionButton
+          tone="ghost danger"
+          texts={words.discard}
+          values={{ name, what: fill(words.quoted, { name }) }}
+          work={() => act(discard, [id], words.discarded)}
+        />
       </div>
     </>
   )
 }
 
-function NoJobs({ state }: { state: Job['state'] }) {
-  const title = state === 'dead' ? 'Nothing was given up' : 'Nothing waits'
-  return (
-    <Empty icon={CircleCheck} title={title}>
-      <p>
-        {state === 'dead'
-          ? 'Mails, pushes and deliveries that fail again and again would be here.'
-          : 'Mails, pushes and deliveries on their way would be here.'}
-      </p>
-    </Empty>
-  )
-}
-
-const jobs = (number: number) => (number === 1 ? '1 job' : `${count(number)} jobs`)
-
-// Another admin or the job runner was quicker.
-function passWhenGone(error: unknown) {
-  if (!(error instanceof ApiError && error.code === 'not_found')) throw error
+function Subject({ subject: { type, id, name } }: { subject: NonNullable<Job['subject']> }) {
+  const pages = { user: 'people', ticket: 'desk', webhook: 'system/webhooks' }
+  const unnamed = () => fill(words.subjects[type], { id: id.slice(-6) })
+  return <a href={`/console/${pages[type]}/${id}`}>{name ?? unnamed()}</a>
 }

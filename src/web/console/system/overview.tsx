@@ -1,72 +1,52 @@
+import { TriangleAlert } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
-import type { System } from '../../../../client/src/contract.ts'
-import { bytes, count, duration } from '../../ui/format.ts'
-import { useResource } from '../../ui/resource.ts'
-import { Failure, Loading } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
-import { useRefresh } from '../refresh.ts'
-import { request } from '../session.ts'
-import { DeliveryStates } from './delivery-states.tsx'
-import { Outbox } from './outbox.tsx'
-import { ReplicationState } from './replication-state.tsx'
-import { Traffic } from './traffic.tsx'
-import { Warnings } from './warnings.tsx'
+import type { Deliveries, System } from '../../../../client/src/contract.ts'
+import { Copyable } from '../../kit/copy.tsx'
+import { bytes, count, duration, plural } from '../../kit/format.ts'
+import { Loaded, Section } from '../../kit/list.tsx'
+import { fill, named, texts } from '../../kit/texts.tsx'
+import { Time, Times } from '../../kit/time.tsx'
+import { useQuery } from '../data.ts'
+import { Traffic } from './chart.tsx'
+
+const words = texts.console.system.overview
+const jobs = texts.console.system.jobs
 
 export function Overview() {
-  const { data, error, reload } = useResource('system', (signal) =>
-    request('GET /v1/admin/system', { signal }),
-  )
-  useRefresh(reload, { seconds: 30 })
-  if (!data)
-    return error === undefined ? <OverviewLoading /> : <Failure error={error} retry={reload} />
+  const system = useQuery('GET /v1/admin/system', {}, { every: 30 })
   return (
-    <>
-      {data.warnings.length > 0 && <Warnings warnings={data.warnings} />}
-      <Figures system={data} />
-      <Traffic system={data} />
-      <DeliveryStates system={data} />
-      {data.replication && <ReplicationState replication={data.replication} />}
-      <Outbox rows={data.outbox} />
-    </>
-  )
-}
-
-function OverviewLoading() {
-  return (
-    <>
-      <div class="card">
-        <Loading rows={3} />
-      </div>
-      <div class="charts">
-        {['requests', 'latency', 'failed', 'frames'].map((name) => (
-          <div class="card" key={name}>
-            <Loading rows={4} />
-          </div>
-        ))}
-      </div>
-    </>
+    <Loaded from={system} rows={12}>
+      {(data) => (
+        <>
+          {data.warnings.length > 0 && <Warnings warnings={data.warnings} />}
+          <Figures system={data} />
+          <Traffic system={data} />
+          <DeliveryStates system={data} />
+          {data.replication && <ReplicationState replication={data.replication} />}
+          <Outbox rows={data.outbox} />
+        </>
+      )}
+    </Loaded>
   )
 }
 
 function Figures({ system }: { system: System }) {
   const { last_backup_at: backup } = system
   return (
-    <dl class="figures card" aria-label="The service">
-      <Figure name="Version">{system.version}</Figure>
-      <Figure name="Running for">{duration(system.uptime_seconds)}</Figure>
-      <Figure name="Live sockets" more={`of ${people(system.socket_users)}`}>
+    <dl class="figures card" aria-label={words.service}>
+      <Figure name={words.version}>{system.version}</Figure>
+      <Figure name={words.uptime}>{duration(system.uptime_seconds)}</Figure>
+      <Figure name={words.sockets} more={plural(words.socketUsers, system.socket_users)}>
         {count(system.sockets)}
       </Figure>
-      <Figure name="Database" more={`and ${bytes(system.wal_bytes)} of wal`}>
+      <Figure name={words.database} more={fill(words.wal, { size: bytes(system.wal_bytes) })}>
         {bytes(system.database_bytes)}
       </Figure>
-      <Figure name="Free disk">{bytes(system.free_disk_bytes)}</Figure>
-      <Figure name="Last backup">{backup ? <Time at={backup} /> : 'Never'}</Figure>
+      <Figure name={words.disk}>{bytes(system.free_disk_bytes)}</Figure>
+      <Figure name={words.backup}>{backup ? <Time at={backup} /> : words.never}</Figure>
     </dl>
   )
 }
-
-const people = (number: number) => (number === 1 ? '1 person' : `${count(number)} people`)
 
 type FigureProps = { name: string; more?: string; children: ComponentChildren }
 
@@ -77,5 +57,213 @@ function Figure({ name, more, children }: FigureProps) {
       <dd class="number">{children}</dd>
       {more && <dd class="soft small number">{more}</dd>}
     </div>
+  )
+}
+
+const known = texts.console.system.warnings
+type Code = keyof typeof known
+type Remedy = { setting?: string; link?: { href: string; text: string } }
+
+const remedies: { [C in Code]?: Remedy } = {
+  no_smtp: { setting: 'SMTP_URL=smtps://user:password@mail.example.com' },
+  public_url_http: { setting: 'PUBLIC_URL=https://chat.example.com' },
+  no_admin_totp: {
+    setting: 'ADMIN_TOTP=required',
+    link: { href: '/console/account', text: words.setUpOwn },
+  },
+  origin_refused: {
+    setting: 'CORS_ORIGINS=https://app.example.com',
+    link: { href: '/console/system/audit?action=origin_refused', text: words.show },
+  },
+  no_backup: { setting: 'hostline backup /var/backups/hostline' },
+  replica_lag: { setting: 'hostline check' },
+  replica_unrestorable: { setting: 'hostline check' },
+  replica_drill_failed: { setting: 'hostline replica verify' },
+  replica_no_snapshot: { setting: 'hostline replica status' },
+  dead_jobs: { link: { href: '/console/system/jobs', text: words.show } },
+  webhooks_failing: { link: { href: '/console/system/webhooks', text: words.show } },
+  webhook_events_dropped: { link: { href: '/console/system/webhooks', text: words.show } },
+}
+
+function Warnings({ warnings }: Pick<System, 'warnings'>) {
+  return (
+    <Section title={words.warnings} level={2}>
+      <ul class="entries">
+        {warnings.map((warning) => (
+          <li key={warning.code}>
+            <Warning {...warning} />
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+function Warning({ code, message }: System['warnings'][number]) {
+  const { title, text } = isKnown(code) ? known[code] : { title: message, text: '' }
+  const { setting, link }: Remedy = (isKnown(code) && remedies[code]) || {}
+  return (
+    <>
+      <div class="main warning">
+        <TriangleAlert />
+        <div>
+          <h3>{title}</h3>
+          <p class="soft small">
+            {text} {link && <a href={link.href}>{link.text}</a>}
+          </p>
+        </div>
+      </div>
+      {setting && <Copyable text={setting} name={fill(words.whatToSet, { title })} />}
+    </>
+  )
+}
+
+const isKnown = (code: string): code is Code => code in known
+
+/** Delivery state of mails, pushes and webhooks. */
+function DeliveryStates({ system }: { system: System }) {
+  return (
+    <Section title={words.deliveries} level={2}>
+      <ul class="entries">
+        <li>
+          <DeliveryState name={words.mail} state={system.mail} unset={words.mailUnset} />
+        </li>
+        <li>
+          <DeliveryState name={words.push} state={system.push} unset={words.pushUnset} />
+        </li>
+        <li>
+          <WebhookState webhooks={system.webhooks} />
+        </li>
+      </ul>
+    </Section>
+  )
+}
+
+type StateProps = { name: string; state: Deliveries; unset: string }
+
+function DeliveryState({ name, state, unset }: StateProps) {
+  const { last_sent_at: sentAt, last_failed_at: failedAt, last_error: error } = state
+  return (
+    <>
+      <div class="main">
+        <h3 class="row wrap">
+          {name} <DeliveryBadge state={state} unset={unset} />
+        </h3>
+        {error && <p class="small prose">{error}</p>}
+      </div>
+      <p class="soft small">
+        <Times
+          of={[
+            sentAt === null ? [words.nothingSent] : [words.lastSent, sentAt],
+            [words.lastFailure, failedAt],
+          ]}
+        />
+      </p>
+    </>
+  )
+}
+
+function DeliveryBadge({ state, unset }: Omit<StateProps, 'name'>) {
+  const { configured, last_sent_at: sentAt, last_failed_at: failedAt } = state
+  if (failedAt && failedAt > (sentAt ?? ''))
+    return <span class="badge danger">{words.failing}</span>
+  if (!configured) return <span class="badge">{unset}</span>
+  return sentAt ? (
+    <span class="badge good">{words.works}</span>
+  ) : (
+    <span class="badge">{words.setUp}</span>
+  )
+}
+
+function WebhookState({ webhooks }: Pick<System, 'webhooks'>) {
+  const { total, disabled, failing } = webhooks
+  const states = [
+    total === 0 && words.webhooksNone,
+    disabled > 0 && fill(words.webhooksOff, { count: count(disabled) }),
+    failing > 0 && fill(words.webhooksFailing, { count: count(failing) }),
+  ].filter((text) => text !== false)
+  const tone = failing + disabled > 0 ? 'danger' : total > 0 ? 'good' : ''
+  return (
+    <>
+      <div class="main">
+        <h3 class="row wrap">
+          {texts.console.system.tabs.webhooks}{' '}
+          <span class={`badge ${tone}`}>{states.join(', ') || words.webhooksWork}</span>
+        </h3>
+      </div>
+      <p class="small">
+        <a href="/console/system/webhooks">
+          {total === 0 ? words.addOne : fill(words.showAll, { count: count(total) })}
+        </a>
+      </p>
+    </>
+  )
+}
+
+type Replication = NonNullable<System['replication']>
+
+/** An upload takes about a second, so a small lag is normal. */
+const inStepSeconds = 5
+const lateSeconds = 60
+
+/** How far the replica in the bucket is behind. */
+function ReplicationState({ replication }: { replication: Replication }) {
+  const { last_stored_at: storedAt, last_snapshot_at: snapshotAt, ack } = replication
+  const { last_failed_at: failedAt, last_error: error, standby_allowed: mayTakeOver } = replication
+  return (
+    <Section title={words.replication} level={2}>
+      <ul class="entries">
+        <li>
+          <div class="main">
+            <h3 class="row wrap">
+              {words.bucket} <StepBadge replication={replication} />
+            </h3>
+            <p class="soft small">
+              {ack === 'bucket' ? words.ackBucket : words.ackDisk} {mayTakeOver && words.standby}
+            </p>
+            {error && <p class="small prose">{error}</p>}
+          </div>
+          <p class="soft small">
+            <Times
+              of={[
+                storedAt === null ? [words.nothingStored] : [words.lastStored, storedAt],
+                [words.lastSnapshot, snapshotAt],
+                [words.lastFailure, failedAt],
+              ]}
+            />
+          </p>
+        </li>
+      </ul>
+    </Section>
+  )
+}
+
+function StepBadge({ replication: { lag_seconds: lag } }: { replication: Replication }) {
+  if (lag <= inStepSeconds) return <span class="badge good">{words.inStep}</span>
+  const tone = lag > lateSeconds ? 'danger' : ''
+  return <span class={`badge ${tone}`}>{fill(words.behind, { time: duration(lag) })}</span>
+}
+
+/** Waiting and failed jobs by kind. */
+function Outbox({ rows }: { rows: System['outbox'] }) {
+  const deadFirst = rows.toSorted((one, other) => one.state.localeCompare(other.state))
+  const link = (
+    <a class="small" href="/console/system/jobs">
+      {words.showJobs}
+    </a>
+  )
+  return (
+    <Section title={words.outbox} level={2} end={link}>
+      <ul class="entries compact">
+        {deadFirst.map(({ kind, state, count: number }) => (
+          <li key={`${kind} ${state}`}>
+            <span class="main">{named(jobs.kinds, kind)}</span>
+            <span class={`badge ${state === 'dead' ? 'danger' : ''}`}>{jobs.states[state]}</span>
+            <span class="amount number">{count(number)}</span>
+          </li>
+        ))}
+        {rows.length === 0 && <li class="soft small">{words.nothingWaits}</li>}
+      </ul>
+    </Section>
   )
 }

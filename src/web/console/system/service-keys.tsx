@@ -1,118 +1,145 @@
 import { KeyRound } from 'lucide-preact'
-import type { CursorPage, ServiceKey } from '../../../../client/src/contract.ts'
-import { useAction } from '../../ui/action.ts'
-import { confirmAction } from '../../ui/dialog.tsx'
-import { now } from '../../ui/format.ts'
-import { useList } from '../../ui/resource.ts'
-import { useShortcut } from '../../ui/shortcuts.tsx'
-import { Empty } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
-import { pageQuery } from '../page-query.ts'
-import { useRefresh } from '../refresh.ts'
-import { RowList } from '../row-list.tsx'
-import { request } from '../session.ts'
-import { addServiceKey, isPowerful } from './service-key-form.tsx'
+import type { Body, ServiceKey } from '../../../../client/src/contract.ts'
+import { ActionButton } from '../../kit/button.tsx'
+import { showOnce } from '../../kit/copy.tsx'
+import { Boxes, TextField } from '../../kit/fields.tsx'
+import { askForm } from '../../kit/form.tsx'
+import { now } from '../../kit/format.ts'
+import { ListPage } from '../../kit/list.tsx'
+import { Empty } from '../../kit/states.tsx'
+import { fill, texts } from '../../kit/texts.tsx'
+import { Times } from '../../kit/time.tsx'
+import { mutate, useList } from '../data.ts'
+
+const words = texts.console.system.keys
+type NewServiceKey = Body<'POST /v1/admin/service-keys'>
+type Scope = ServiceKey['scopes'][number]
+
+const scopes = [
+  'notifications',
+  'follows',
+  'calls',
+  'users',
+  'messages',
+  'messages_as',
+  'sessions',
+] as const satisfies Scope[]
+const powers: Partial<Record<Scope, string>> = words.powers
+
+const route = 'GET /v1/admin/service-keys'
+const refreshes: [typeof route] = [route]
 
 export function ServiceKeys() {
-  const list = useList(
-    'keys',
-    (cursor, signal) =>
-      request('GET /v1/admin/service-keys', { query: pageQuery(cursor), signal }) as Promise<
-        CursorPage<ServiceKey>
-      >, // with `limit` the response has a cursor
-  )
-  useRefresh(list.reload)
-  async function add() {
-    if (await addServiceKey()) list.reload()
-  }
-  const revoke = useAction(async ({ id, name }: ServiceKey) => {
-    const isMeant = await confirmAction({
-      title: `Revoke “${name}”?`,
-      text: 'Whoever uses the key is refused from now on. It cannot be given back.',
-      action: 'Revoke',
-      isDangerous: true,
-    })
-    if (!isMeant) return
-    await request('DELETE /v1/admin/service-keys/{id}', { params: { id } })
-    toast(`“${name}” was revoked.`)
-    list.reload()
-  })
-  useShortcut('n', 'Add a service key', add)
+  const list = useList(route, {})
   return (
-    <>
-      <div class="row between wrap">
-        <p class="soft">With a key the rest of the platform feeds this service.</p>
-        <button type="button" class="button primary" onClick={add}>
-          Add a key
-        </button>
-      </div>
-      <RowList
-        label="Service keys"
-        list={list}
-        empty={
-          <Empty icon={KeyRound} title="No service keys">
-            <p>Keys for payments, calls or your own user database would be here.</p>
-          </Empty>
-        }
-        render={(key) => <KeyRow serviceKey={key} revoke={revoke.run} />}
-      />
-    </>
+    <ListPage
+      text={words.about}
+      action={words.add.button}
+      add={addKey}
+      label={texts.console.system.tabs.keys}
+      list={list}
+      empty={<Empty icon={KeyRound} {...words.none} />}
+      render={(key) => <KeyRow serviceKey={key} />}
+    />
   )
 }
 
-type RowProps = { serviceKey: ServiceKey; revoke: (key: ServiceKey) => Promise<unknown> }
-
-function KeyRow({ serviceKey, revoke }: RowProps) {
-  const { name, scopes, created_at: createdAt, last_used_at: lastUsedAt } = serviceKey
+function KeyRow({ serviceKey }: { serviceKey: ServiceKey }) {
+  const { id, name, created_at, last_used_at: usedAt } = serviceKey
   const { expires_at: expiresAt, revoked_at: revokedAt } = serviceKey
   const hasExpired = expiresAt !== null && Date.parse(expiresAt) <= now.value
   const isOver = revokedAt !== null || hasExpired
+  const toneOf = (scope: Scope) => (powers[scope] && !isOver ? 'warning' : '')
   return (
     <>
       <div class="main">
         <h2 class="row wrap">
           <span class="prose">{name}</span>
-          {isOver && <span class="badge">{revokedAt ? 'Revoked' : 'Expired'}</span>}
+          {isOver && <span class="badge">{revokedAt ? words.revoked : words.expired}</span>}
         </h2>
-        <ul class="row wrap" aria-label="Scopes">
-          {scopes.map((scope) => (
-            <li key={scope} class={`badge ${isPowerful(scope) && !isOver ? 'warning' : ''}`}>
+        <ul class="row wrap" aria-label={words.scopes}>
+          {serviceKey.scopes.map((scope) => (
+            <li key={scope} class={`badge ${toneOf(scope)}`}>
               {scope}
             </li>
           ))}
         </ul>
         <p class="soft small">
-          Made <Time at={createdAt} />,{' '}
-          {lastUsedAt ? (
-            <>
-              last used <Time at={lastUsedAt} />
-            </>
-          ) : (
-            'never used'
-          )}
-          {revokedAt && (
-            <>
-              , revoked <Time at={revokedAt} />
-            </>
-          )}
-          {expiresAt && !revokedAt && (
-            <>
-              , {hasExpired ? 'expired' : 'ends'} <Time at={expiresAt} />
-            </>
-          )}
+          <Times
+            of={[
+              [words.made, created_at],
+              usedAt === null ? [words.neverUsed] : [words.lastUsed, usedAt],
+              [words.revokedAt, revokedAt],
+              [hasExpired ? words.expiredAt : words.endsAt, revokedAt ? null : expiresAt],
+            ]}
+          />
         </p>
       </div>
       {!isOver && (
-        <button
-          type="button"
-          class="button danger"
-          aria-label={`Revoke ${name}`}
-          onClick={() => revoke(serviceKey)}
-        >
-          Revoke
-        </button>
+        <ActionButton
+          tone="danger"
+          texts={words.revoke}
+          values={{ name }}
+          work={() =>
+            mutate('DELETE /v1/admin/service-keys/{id}', { params: { id } }, { refreshes })
+          }
+        />
       )}
     </>
   )
 }
+
+async function addKey() {
+  const made = await askForm({
+    ...words.add,
+    fields: <KeyFields />,
+    submit: (given) => mutate('POST /v1/admin/service-keys', { body: keyOf(given) }, { refreshes }),
+  })
+  if (!made) return
+  await showOnce({
+    title: fill(words.madeTitle, { name: made.name }),
+    text: words.madeText,
+    secret: made.key,
+    name: words.theKey,
+  })
+}
+
+function keyOf(given: FormData): NewServiceKey {
+  const day = String(given.get('expires_at'))
+  const chosen = given.getAll('scopes')
+  return {
+    name: String(given.get('name')),
+    scopes: scopes.filter((scope) => chosen.includes(scope)),
+    ...(day && { expires_at: new Date(`${day}T23:59:59`).toISOString() }),
+  }
+}
+
+/** Today by the clock of the user, in the format of date inputs. */
+function today(): string {
+  const here = new Date()
+  return new Date(here.getTime() - here.getTimezoneOffset() * 60_000).toISOString().slice(0, 10)
+}
+
+const KeyFields = () => (
+  <>
+    <TextField label={words.name} hint={words.nameHint} name="name" maxLength={80} required />
+    <Boxes
+      label={words.scopes}
+      name="scopes"
+      options={scopes.map((scope) => [
+        scope,
+        <>
+          <code>{scope}</code> {words.scopeTexts[scope]}{' '}
+          {powers[scope] && <strong class="power">{powers[scope]}</strong>}
+        </>,
+      ])}
+    />
+    <TextField
+      label={words.lastDay}
+      hint={words.lastDayHint}
+      name="expires_at"
+      type="date"
+      min={today()}
+    />
+  </>
+)

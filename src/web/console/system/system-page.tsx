@@ -1,23 +1,29 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { navigate, path } from '../../ui/router.ts'
-import { useTitle } from '../title.ts'
+import { navigate, path, useTitle } from '../../kit/router.ts'
+import { texts } from '../../kit/texts.tsx'
 import { AuditLog } from './audit-log.tsx'
+import { Bans } from './bans.tsx'
 import { CannedReplies } from './canned-replies.tsx'
 import { Jobs } from './jobs.tsx'
+import { Mails } from './mails.tsx'
 import { Overview } from './overview.tsx'
 import { ServiceKeys } from './service-keys.tsx'
-import './system.css'
-import { WebhookPage } from './webhook-page.tsx'
+import { SettingsPage } from './settings.tsx'
+import { WebhookPage } from './webhook.tsx'
 import { Webhooks } from './webhooks.tsx'
 
+const titles = texts.console.system.tabs
 const tabs: { name: string; title: string; page: ComponentType }[] = [
-  { name: '', title: 'Overview', page: Overview },
-  { name: 'jobs', title: 'Jobs', page: Jobs },
-  { name: 'webhooks', title: 'Webhooks', page: Webhooks },
-  { name: 'keys', title: 'Service keys', page: ServiceKeys },
-  { name: 'replies', title: 'Canned replies', page: CannedReplies },
-  { name: 'audit', title: 'Audit log', page: AuditLog },
+  { name: '', title: titles.overview, page: Overview },
+  { name: 'settings', title: titles.settings, page: SettingsPage },
+  { name: 'mails', title: titles.mails, page: Mails },
+  { name: 'jobs', title: titles.jobs, page: Jobs },
+  { name: 'webhooks', title: titles.webhooks, page: Webhooks },
+  { name: 'keys', title: titles.keys, page: ServiceKeys },
+  { name: 'replies', title: titles.replies, page: CannedReplies },
+  { name: 'bans', title: titles.bans, page: Bans },
+  { name: 'audit', title: titles.audit, page: AuditLog },
 ]
 
 export function SystemPage() {
@@ -35,9 +41,9 @@ export function SystemPage() {
   return (
     <div class="page system">
       <header>
-        <h1>System</h1>
+        <h1>{texts.console.areas.system}</h1>
       </header>
-      <nav class="tabs" aria-label="System" ref={bar}>
+      <nav class="tabs" aria-label={texts.console.areas.system} ref={bar}>
         {tabs.map((known) => (
           <a
             key={known.name}

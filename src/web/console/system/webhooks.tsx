@@ -1,54 +1,52 @@
 import { Webhook as WebhookIcon } from 'lucide-preact'
-import type { CursorPage, Webhook } from '../../../../client/src/contract.ts'
-import { useList } from '../../ui/resource.ts'
-import { navigate } from '../../ui/router.ts'
-import { useShortcut } from '../../ui/shortcuts.tsx'
-import { Empty } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
-import { pageQuery } from '../page-query.ts'
-import { useRefresh } from '../refresh.ts'
-import { RowList } from '../row-list.tsx'
-import { request } from '../session.ts'
-import { addWebhook } from './webhook-form.tsx'
+import type { Body, Webhook } from '../../../../client/src/contract.ts'
+import { showOnce } from '../../kit/copy.tsx'
+import { Boxes, TextField } from '../../kit/fields.tsx'
+import { askForm } from '../../kit/form.tsx'
+import { plural } from '../../kit/format.ts'
+import { ListPage } from '../../kit/list.tsx'
+import { navigate } from '../../kit/router.ts'
+import { Empty } from '../../kit/states.tsx'
+import { texts } from '../../kit/texts.tsx'
+import { Times } from '../../kit/time.tsx'
+import { mutate, useList } from '../data.ts'
+
+const words = texts.console.system.webhooks
+type NewWebhook = Body<'POST /v1/admin/webhooks'>
+
+const events = [
+  'user.created',
+  'user.updated',
+  'user.deleted',
+  'message.created',
+  'message.deleted',
+  'ticket.created',
+  'ticket.replied',
+  'ticket.updated',
+  'report.created',
+  'notification.created',
+  'broadcast.completed',
+] as const satisfies Webhook['events']
+
+export const webhooksRoute = 'GET /v1/admin/webhooks'
 
 export function Webhooks() {
-  const list = useList(
-    'webhooks',
-    (cursor, signal) =>
-      request('GET /v1/admin/webhooks', { query: pageQuery(cursor), signal }) as Promise<
-        CursorPage<Webhook>
-      >, // with `limit` the response has a cursor
-  )
-  useRefresh(list.reload)
-  async function add() {
-    const id = await addWebhook()
-    if (id !== undefined) navigate(`/console/system/webhooks/${id}`)
-  }
-  useShortcut('n', 'Add a webhook', add)
+  const list = useList(webhooksRoute, {})
   return (
-    <>
-      <div class="row between wrap">
-        <p class="soft">Endpoints of other systems that receive events as signed requests.</p>
-        <button type="button" class="button primary" onClick={add}>
-          Add a webhook
-        </button>
-      </div>
-      <RowList
-        label="Webhooks"
-        list={list}
-        empty={
-          <Empty icon={WebhookIcon} title="No webhooks">
-            <p>Endpoints that hear of messages, tickets or people would be here.</p>
-          </Empty>
-        }
-        render={(webhook) => <WebhookRow webhook={webhook} />}
-      />
-    </>
+    <ListPage
+      text={words.about}
+      action={words.add.button}
+      add={addWebhook}
+      label={texts.console.system.tabs.webhooks}
+      list={list}
+      empty={<Empty icon={WebhookIcon} {...words.none} />}
+      render={(webhook) => <WebhookRow webhook={webhook} />}
+    />
   )
 }
 
 function WebhookRow({ webhook }: { webhook: Webhook }) {
-  const { id, url, description, events, failing_since: failingSince } = webhook
+  const { id, url, description, events, failing_since } = webhook
   return (
     <>
       <div class="main">
@@ -59,13 +57,9 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
         </h2>
         <p class="soft small prose">
           {description && `${description} · `}
-          {events.length === 1 ? events[0] : `${events.length} events`}
-          {failingSince && (
-            <>
-              {' '}
-              · first failure <Time at={failingSince} />
-            </>
-          )}
+          {events.length === 1 ? events[0] : plural(words.eventCount, events.length)}
+          {failing_since && ' · '}
+          <Times of={[[words.firstFailure, failing_since]]} />
         </p>
       </div>
       <WebhookBadge webhook={webhook} />
@@ -73,9 +67,71 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
   )
 }
 
-export function WebhookBadge({ webhook }: { webhook: Webhook }) {
-  const { enabled, failing_since: failingSince } = webhook
-  if (!enabled) return <span class="badge">Off</span>
-  if (!failingSince) return <span class="badge good">On</span>
-  return <span class="badge danger">Failing</span>
+export function WebhookBadge({ webhook: { enabled, failing_since } }: { webhook: Webhook }) {
+  if (!enabled) return <span class="badge">{words.off}</span>
+  if (!failing_since) return <span class="badge good">{words.on}</span>
+  return <span class="badge danger">{words.failing}</span>
 }
+
+async function addWebhook() {
+  const made = await askForWebhook(words.add, undefined, (body) =>
+    mutate('POST /v1/admin/webhooks', { body }, { refreshes: [webhooksRoute] }),
+  )
+  if (!made) return
+  const { secret, id } = made
+  await showOnce({
+    title: words.secretTitle,
+    text: words.secretText,
+    secret,
+    name: words.theSecret,
+  })
+  navigate(`/console/system/webhooks/${id}`)
+}
+
+/** @returns undefined when the form was cancelled */
+export const askForWebhook = <T,>(
+  asked: { title: string; action: string },
+  webhook: Webhook | undefined,
+  submit: (body: NewWebhook & { description: string }) => Promise<T>,
+) =>
+  askForm({
+    ...asked,
+    fields: (
+      <>
+        <TextField
+          label={words.address}
+          name="url"
+          type="url"
+          placeholder="https://"
+          defaultValue={webhook?.url ?? ''}
+          required
+        />
+        <TextField
+          label={words.description}
+          hint={words.descriptionHint}
+          name="description"
+          maxLength={200}
+          defaultValue={webhook?.description ?? ''}
+        />
+        <Boxes
+          label={words.events}
+          name="events"
+          chosen={webhook?.events ?? []}
+          options={events.map((event) => [
+            event,
+            <>
+              {words.meanings[event]} <code class="soft">{event}</code>
+            </>,
+          ])}
+        />
+      </>
+    ),
+    submit(given) {
+      const chosen = given.getAll('events')
+      return submit({
+        url: String(given.get('url')).trim(),
+        description: String(given.get('description')),
+        events: events.filter((event) => chosen.includes(event)),
+      })
+    },
+  })

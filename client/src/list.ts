@@ -1,0 +1,200 @@
+import type { Client, ClientEvents } from './client.ts'
+
+/** A value that changes, for `useSyncExternalStore` of React and the like. Each change makes a new snapshot. */
+export type Store<T> = {
+  /** @returns a function that removes the listener */
+  subscribe: (listener: () => void) => () => void
+  getSnapshot: () => T
+}
+
+/** A store that follows the channel until it is closed. */
+export type Opened<T> = Store<T> & { close: () => void }
+
+/** The state and the actions of a store, as `useStore` of the bindings returns them: `Used<typeof openThread>`. */
+export type Used<Open extends (...given: never[]) => Opened<object>> = ReturnType<Open> &
+  ReturnType<ReturnType<Open>['getSnapshot']>
+
+export type ListState<T> = {
+  items: readonly T[]
+  /** The state of the newest items, which stay when a later load fails. */
+  status: 'loading' | 'ready' | 'failed'
+  /** Why the last load failed. */
+  error: unknown
+  hasMore: boolean
+  isLoadingMore: boolean
+}
+
+const pageSize = 30
+
+export function createStore<T>(initial: T) {
+  let value = initial
+  const listeners = new Set<() => void>()
+  return {
+    getSnapshot: () => value,
+    subscribe(listener: () => void) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    set(next: T) {
+      value = next
+      for (const listener of [...listeners]) listener()
+    },
+  }
+}
+
+type Handlers = { [Name in keyof ClientEvents]?: (event: ClientEvents[Name]) => void }
+
+/** @returns a function that removes the handlers */
+export function listen(client: Client, handlers: Handlers) {
+  const names = Object.keys(handlers) as (keyof ClientEvents)[]
+  // Each handler has the type of its name.
+  const removers = names.map((name) => client.on(name, handlers[name] as (event: unknown) => void))
+  return () => {
+    for (const remove of removers) remove()
+  }
+}
+
+type Row = { id: string }
+type CursorPart<T> = { data: readonly T[]; pagination: { cursor: string | null } }
+type Read = { query: { limit: number; cursor?: string }; signal: AbortSignal }
+type ListOptions<T, More> = {
+  more: More
+  /** Reads the newest rows, or those after the cursor. */
+  read: (options: Read) => Promise<CursorPart<T> & { more?: Partial<More> | undefined }>
+  /** The order in which the pages come. */
+  order: (one: T, other: T) => number
+  isOldestFirst?: boolean
+  /** Whether the channel replays missed rows, so that only a `resync` leaves a gap. */
+  isReplayed?: boolean
+}
+
+export const newestFirst = (one: Row, other: Row) => (one.id < other.id ? 1 : -1)
+
+/** A list that is loaded by pages and changed by frames. Its state has the fields of `more`, too. */
+export function openList<T extends Row, More extends object>(
+  client: Client,
+  { more, read, order, isOldestFirst, isReplayed }: ListOptions<T, More>,
+) {
+  const store = createStore<ListState<T> & More>({
+    items: [],
+    status: 'loading',
+    error: undefined,
+    hasMore: false,
+    isLoadingMore: false,
+    ...more,
+  })
+  let cursor: string | null = null
+  let running = Promise.resolve()
+  let loading = new AbortController()
+  /** The changes during a load: the page may be older, and so gets them as well. */
+  let edits: (() => void)[] | undefined
+  /** The rows from before a gap. */
+  let beforeGap: readonly T[] | undefined
+  let forget = () => {}
+
+  const set = (part: Partial<ListState<T>> | Partial<More>) =>
+    store.set({ ...store.getSnapshot(), ...part })
+  const items = () => store.getSnapshot().items
+
+  /** The first of two rows with one id counts. */
+  function show(rows: readonly T[], part: Partial<ListState<T>> = {}) {
+    const shown = new Set<string>()
+    const unique = rows.filter(({ id }) => !shown.has(id) && shown.add(id)).sort(order)
+    set({ ...part, items: isOldestFirst ? unique.reverse() : unique })
+  }
+
+  function edit(change: () => void) {
+    edits?.push(change)
+    change()
+  }
+
+  function load(from: string | null): Promise<void> {
+    loading.abort()
+    loading = new AbortController()
+    edits = []
+    running = loadInto(from, loading.signal)
+    return running
+  }
+
+  async function loadInto(from: string | null, signal: AbortSignal) {
+    try {
+      const query = { limit: pageSize, ...(from !== null && { cursor: from }) }
+      const page = await read({ query, signal })
+      if (signal.aborted) return
+      if (from === null) showNewest(page)
+      else showMore(page)
+      set({ ...page.more, status: 'ready', error: undefined, isLoadingMore: false })
+      for (const change of edits ?? []) change()
+    } catch (error) {
+      if (signal.aborted) return
+      set({ status: 'failed', error, isLoadingMore: false })
+    }
+    edits = undefined
+  }
+
+  /** Rows further down stay, unless there is a gap between them and the page. */
+  function showNewest({ data, pagination }: CursorPart<T>) {
+    const last = data.at(-1)
+    const known = beforeGap ?? items()
+    const adjoins =
+      (!beforeGap && isFilled()) || data.some(({ id }) => known.some((row) => row.id === id))
+    const hasMore = adjoins && pagination.cursor !== null
+    const further = known.filter((row) => hasMore && last && order(row, last) > 0)
+    if (further.length === 0) cursor = pagination.cursor
+    beforeGap = undefined
+    show([...data, ...further], { hasMore: cursor !== null })
+  }
+
+  function showMore({ data, pagination }: CursorPart<T>) {
+    cursor = pagination.cursor
+    show([...items(), ...data], { hasMore: cursor !== null })
+  }
+
+  /** Whether the channel sends what was missed. It begins with the first opening. */
+  const isFilled = () => isReplayed && client.newestMessageId() !== undefined
+  const reload = () => load(null)
+  function lose() {
+    beforeGap ??= items()
+  }
+
+  return {
+    set,
+    /** Changes the state now, and again after a load that is under way. */
+    edit,
+    find: (id: string) => items().find((row) => row.id === id),
+    put: (row: T) => edit(() => show([row, ...items()])),
+    change: (id: string, part: (row: T) => Partial<T>) =>
+      edit(() => show(items().map((row) => (row.id === id ? { ...row, ...part(row) } : row)))),
+    remove: (id: string) => edit(() => show(items().filter((row) => row.id !== id))),
+    /** Loads the first page, and again after each opening of the channel. */
+    follow(handlers: Handlers) {
+      forget = listen(client, {
+        resync() {
+          lose()
+          void reload()
+        },
+        status({ status }) {
+          if (status === 'open') void reload()
+          else if (!isFilled()) lose()
+        },
+        ...handlers,
+      })
+      void reload()
+    },
+    actions: {
+      subscribe: store.subscribe,
+      getSnapshot: store.getSnapshot,
+      reload,
+      async loadMore() {
+        await running
+        if (cursor === null || store.getSnapshot().isLoadingMore) return
+        set({ isLoadingMore: true })
+        await load(cursor)
+      },
+      close() {
+        forget()
+        loading.abort()
+      },
+    },
+  }
+}

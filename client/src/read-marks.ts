@@ -1,0 +1,112 @@
+import type { Delivery } from './delivery.ts'
+import { SessionEndedError } from './errors.ts'
+import type { Timers } from './platform.ts'
+import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
+import { type Deferred, deferred, sleep } from './waiting.ts'
+
+/** A conversation sends at most one mark in this time. */
+const pauseMilliseconds = 1_000
+
+type Mark = { upTo: string | undefined; done: Deferred<void> }
+type Owner = {
+  key: string
+  controller: AbortController
+  waiting: Map<string, Mark>
+  /** The conversations that send a mark, or have just sent one. */
+  busy: Set<string>
+}
+type ReadMarksOptions = {
+  timers: Timers
+  storage: Storage
+  persist: Delivery['persist']
+  /** Over the open socket; false when the service has not received it. */
+  sendFrame: (conversationId: string, upTo: string | undefined) => Promise<boolean>
+  put: (id: string, upTo: string | undefined, options: { signal: AbortSignal }) => Promise<unknown>
+  onMarked: (conversationId: string, upTo: string | undefined) => void
+}
+
+/** Read marks that the service has not received yet, one per conversation: a later one replaces it. They wait for the
+ *  network and are kept in the storage. */
+export function createReadMarks(options: ReadMarksOptions) {
+  const { timers, storage, persist, sendFrame, put, onMarked } = options
+
+  let current: Owner | undefined
+  let ending: Error = new SessionEndedError()
+
+  // Other tabs of the user change the same marks. An empty text marks the whole conversation.
+  const storedMarks = (key: string) => (readJson(storage, key) ?? {}) as Record<string, string>
+
+  function remember(key: string, id: string, upTo: string | undefined) {
+    writeJson(storage, key, { ...storedMarks(key), [id]: upTo ?? '' })
+  }
+
+  function forget(key: string, id: string) {
+    const { [id]: _, ...others } = storedMarks(key)
+    if (Object.keys(others).length === 0) removeKey(storage, key)
+    else writeJson(storage, key, others)
+  }
+
+  function add(owner: Owner, id: string, upTo: string | undefined): Promise<void> {
+    const before = owner.waiting.get(id)
+    const mark = before ?? { upTo, done: deferred() }
+    if (before) before.upTo = furthest(before.upTo, upTo)
+    owner.waiting.set(id, mark)
+    remember(owner.key, id, mark.upTo)
+    void send(owner, id)
+    mark.done.promise.catch(() => {}) // errors go to callers that wait
+    return mark.done.promise
+  }
+
+  async function send({ key, controller: { signal }, waiting, busy }: Owner, id: string) {
+    if (busy.has(id)) return
+    busy.add(id)
+    for (let mark = waiting.get(id); mark && !signal.aborted; mark = waiting.get(id)) {
+      const { upTo, done } = mark
+      waiting.delete(id)
+      const work = async () => (await sendFrame(id, upTo)) || put(id, upTo, { signal })
+      await persist(work, signal).then(
+        () => {
+          onMarked(id, upTo)
+          done.resolve()
+        },
+        (error) => done.reject(signal.aborted ? ending : error),
+      )
+      if (!signal.aborted && !waiting.has(id)) forget(key, id)
+      await sleep(timers, pauseMilliseconds, signal).catch(() => {})
+    }
+    busy.delete(id)
+  }
+
+  return {
+    /** Starts for a user, and first sends what was left before a reload. */
+    begin(userId: string) {
+      if (current) return
+      const key = `reads.${userId}`
+      current = { key, controller: new AbortController(), waiting: new Map(), busy: new Set() }
+      for (const [id, upTo] of Object.entries(storedMarks(key))) {
+        void add(current, id, upTo || undefined)
+      }
+    },
+
+    /** @throws ApiError when the service refuses the mark · SessionEndedError */
+    mark: (id: string, upTo?: string): Promise<void> =>
+      current ? add(current, id, upTo) : Promise.reject(ending),
+
+    /** Stops for the user. Marks are kept in the storage for the next login, or dropped. */
+    end(leftovers: 'keep' | 'drop', reason: Error) {
+      if (!current) return
+      const { key, controller, waiting } = current
+      ending = reason
+      current = undefined
+      controller.abort()
+      for (const { done } of waiting.values()) done.reject(reason)
+      if (leftovers === 'drop') removeKey(storage, key)
+    },
+  }
+}
+
+/** Undefined marks the whole conversation. */
+function furthest(one: string | undefined, other: string | undefined) {
+  if (one === undefined || other === undefined) return undefined
+  return one > other ? one : other
+}

@@ -1,0 +1,361 @@
+import type {
+  Block,
+  Client,
+  ConversationListItem,
+  FileOptions,
+  Message,
+  NewMessage,
+  NewReply,
+  Notification,
+  Pending,
+  QueuedMessage,
+  QueuedReply,
+  Refused,
+  Ticket,
+  TicketListItem,
+  TicketMessage,
+} from './client.ts'
+import { createStore, type ListState, listen, newestFirst, openList } from './list.ts'
+
+/** Stores of an app's lists. Each loads, follows the channel, and ends with `close`. */
+
+export type { ListState, Opened, Store, Used } from './list.ts'
+
+export type ThreadState = ListState<Message> & {
+  /** As the inbox shows it; undefined until it is loaded. */
+  conversation: ConversationListItem | undefined
+  /** Own messages that are not sent yet. */
+  waiting: readonly QueuedMessage[]
+  isTyping: boolean
+}
+export type TicketState = ListState<TicketMessage> & {
+  ticket: TicketListItem | undefined
+  /** Own replies that are not sent yet. */
+  waiting: readonly QueuedReply[]
+}
+export type NotificationsState = ListState<Notification> & { unread: number }
+export type BlocksState = { blocks: readonly Block[] }
+export type OutboxState = { pending: readonly Pending[]; refused: readonly Refused[] }
+
+/** A typing person sends a frame every two seconds. */
+const typingMilliseconds = 5_000
+
+/** The conversations, most recent activity first. */
+export function openInbox(client: Client) {
+  const list = openList<ConversationListItem, object>(client, {
+    more: {},
+    read: (options) => client.request('GET /v1/chat/conversations', options),
+    order: (one, other) => Date.parse(other.updated_at) - Date.parse(one.updated_at),
+  })
+
+  /** Loads a conversation, again if it changes meanwhile. */
+  async function refresh(id: string): Promise<void> {
+    const before = list.find(id)
+    const item = await client.conversations.get(id)
+    if (list.find(id) !== before) return refresh(id)
+    if (!item.archived) list.put(item)
+  }
+  const refreshLater = (id: string) => void refresh(id).catch(() => {}) // the next opening reads it
+
+  function receive(message: Message) {
+    const { id, conversation_id, sender_id, body, type, created_at } = message
+    const isSilent = message.type === 'notice' && !message.unread
+    const isCounted = sender_id !== client.user()?.id && !isSilent
+    list.change(conversation_id, ({ unread_count, last_message }) =>
+      // A replay can have messages that the loaded list already counts.
+      last_message !== null && id <= last_message.id
+        ? {}
+        : {
+            last_message: { id, body, type, sent_at: created_at },
+            unread_count: unread_count + (isCounted ? 1 : 0),
+            updated_at: created_at,
+          },
+    )
+  }
+
+  list.follow({
+    new_message({ message }) {
+      if (list.find(message.conversation_id)) receive(message)
+      else refreshLater(message.conversation_id)
+    },
+    conversation_updated({ conversation }) {
+      if (conversation.archived) list.remove(conversation.id)
+      else list.put(conversation)
+    },
+    conversation_read: ({ conversation_id, unread_count }) =>
+      list.change(conversation_id, () => ({ unread_count })),
+    marked_read({ conversation_id: id, message_id }) {
+      const newest = list.find(id)?.last_message?.id
+      // Only the service can count what is below the mark.
+      if (message_id !== undefined && newest !== undefined && message_id < newest) refreshLater(id)
+      else list.change(id, () => ({ unread_count: 0 }))
+    },
+    read_receipt: ({ conversation_id, message_id = client.newestMessageId() ?? null }) =>
+      list.change(conversation_id, () => ({ participant_read_up_to: message_id })),
+    message_deleted: ({ conversation_id }) =>
+      void (list.find(conversation_id) && refreshLater(conversation_id)),
+  })
+  return {
+    ...list.actions,
+    /** Finds the conversation with a person, or creates it.
+     *  @returns its id */
+    async open(userId: string): Promise<string> {
+      const { id } = await client.conversations.open(userId)
+      await refresh(id)
+      return id
+    },
+  }
+}
+
+/** The messages of a conversation, oldest first, with own ones that wait, and whether the other person types. */
+export function openThread(client: Client, conversationId: string) {
+  const route = 'GET /v1/chat/conversations/{id}/messages'
+  const params = { id: conversationId }
+  const isHere = (one: { conversation_id?: string | undefined }) =>
+    one.conversation_id === conversationId
+  const pending = () => client.pending().filter(isHere) as QueuedMessage[] // of a conversation
+  const list = openList<Message, Omit<ThreadState, keyof ListState<Message>>>(client, {
+    more: { conversation: undefined, waiting: pending(), isTyping: false },
+    async read({ query, signal }) {
+      const page = client.request(route, { params, query, signal })
+      if (query.cursor !== undefined) return page
+      const conversation = client.conversations.get(conversationId, { signal })
+      const [found, item] = await Promise.all([page, conversation])
+      return { ...found, more: { conversation: item } }
+    },
+    order: newestFirst,
+    isOldestFirst: true,
+    isReplayed: true,
+  })
+  const { getSnapshot, loadMore: loadEarlier, ...actions } = list.actions
+
+  let timer: ReturnType<typeof setTimeout> | undefined
+  function setTyping(isTyping: boolean) {
+    clearTimeout(timer)
+    if (isTyping) timer = setTimeout(setTyping, typingMilliseconds, false)
+    if (getSnapshot().isTyping !== isTyping) list.set({ isTyping })
+  }
+  const arrived = new Set<string>()
+  function showWaiting() {
+    const all = pending()
+    for (const id of arrived) if (!all.some((it) => it.client_id === id)) arrived.delete(id)
+    list.set({ waiting: all.filter(({ client_id }) => !arrived.has(client_id)) })
+  }
+  const changeConversation = (part: Partial<ConversationListItem>) =>
+    list.edit(() => {
+      const { conversation } = getSnapshot()
+      if (conversation) list.set({ conversation: { ...conversation, ...part } })
+    })
+  async function put(sending: Promise<Message>) {
+    const sent = await sending
+    list.put(sent)
+    return sent
+  }
+
+  list.follow({
+    new_message({ message, client_id }) {
+      if (!isHere(message)) return
+      if (message.sender_id !== client.user()?.id) setTyping(false)
+      list.put(message)
+      // A message arrives over the channel before its response: it is shown once.
+      if (client_id !== undefined) arrived.add(client_id)
+      showWaiting()
+    },
+    message_deleted: (frame) => isHere(frame) && list.change(frame.message_id, removed),
+    typing: (frame) => isHere(frame) && setTyping(true),
+    conversation_updated: ({ conversation }) =>
+      conversation.id === conversationId && changeConversation(conversation),
+    // Without an id everything so far is read: later messages have greater ids.
+    read_receipt: (frame) =>
+      isHere(frame) &&
+      changeConversation({
+        participant_read_up_to: frame.message_id ?? client.newestMessageId() ?? null,
+      }),
+    outbox: showWaiting,
+  })
+  return {
+    ...actions,
+    getSnapshot,
+    loadEarlier,
+    send: (message: NewMessage) => put(client.send(conversationId, message)),
+    sendFile: (bytes: Blob & { name?: string }, options?: FileOptions) =>
+      put(client.sendFile(conversationId, bytes, options)),
+    /** Marks messages as read: all, or those up to a message. */
+    markRead: (upTo?: string) => client.conversations.markRead(conversationId, upTo),
+    /** Removes an own message for both people. */
+    async remove(id: string) {
+      await client.messages.remove(conversationId, id)
+      list.change(id, removed)
+    },
+    close() {
+      clearTimeout(timer)
+      actions.close()
+    },
+  }
+}
+
+/** A removed message is empty; a notice stays one. */
+function removed(message: Message): Partial<Message> {
+  const empty = { body: '', deleted_at: new Date().toISOString() }
+  if (message.type === 'notice') return empty
+  const noFile = { file_url: null, file_name: null, file_size: null, file_type: null }
+  return { ...empty, ...noFile, type: 'text' }
+}
+
+/** The notifications, newest first, and how many are unread. */
+export function openNotifications(client: Client) {
+  const list = openList<Notification, { unread: number }>(client, {
+    more: { unread: 0 },
+    async read(options) {
+      const [page, { count: unread }] = await Promise.all([
+        client.request('GET /v1/notifications', options),
+        client.notifications.unreadCount({ signal: options.signal }),
+      ])
+      return { ...page, more: { unread } }
+    },
+    order: newestFirst,
+  })
+  const markAll = () => {
+    for (const { id } of list.actions.getSnapshot().items) list.change(id, () => ({ read: true }))
+  }
+  list.follow({
+    unread_notifications: ({ count }) => list.edit(() => list.set({ unread: count })),
+    notification: ({ notification }) => list.put(notification),
+    notifications_read({ unread_count }) {
+      if (unread_count === 0) markAll()
+      else void list.actions.reload()
+    },
+  })
+  return {
+    ...list.actions,
+    markRead(id: string) {
+      list.change(id, () => ({ read: true }))
+      return client.notifications.markRead(id)
+    },
+    markAllRead() {
+      markAll()
+      return client.notifications.markAllRead()
+    },
+  }
+}
+
+/** One's own tickets, newest first. */
+export function openTickets(client: Client) {
+  const list = openList<TicketListItem, object>(client, {
+    more: {},
+    read: (options) => client.request('GET /v1/support/tickets', options),
+    order: newestFirst,
+  })
+  // Admins get the tickets of others as the desk lists them.
+  list.follow({ ticket_updated: ({ ticket }) => 'user' in ticket || list.put(ticket) })
+  return {
+    ...list.actions,
+    async create(ticket: Parameters<Client['tickets']['create']>[0]) {
+      const item = withoutMessages(await client.tickets.create(ticket))
+      list.put(item)
+      return item
+    },
+  }
+}
+
+const withoutMessages = ({ messages: _, messages_before: __, ...item }: Ticket): TicketListItem =>
+  item
+
+/** One of one's own tickets with its messages, oldest first, and own replies that wait. */
+export function openTicket(client: Client, id: string) {
+  const pending = () => client.pending().filter((one) => one.ticket_id === id) as QueuedReply[] // of a ticket
+  const list = openList<TicketMessage, Omit<TicketState, keyof ListState<TicketMessage>>>(client, {
+    more: { ticket: undefined, waiting: pending() },
+    async read({ query, signal }) {
+      if (query.cursor !== undefined) {
+        const route = 'GET /v1/support/tickets/{id}/messages'
+        return client.request(route, { params: { id }, query, signal })
+      }
+      const ticket = await client.tickets.get(id, { signal })
+      return {
+        data: [...ticket.messages].reverse(),
+        pagination: { cursor: ticket.messages_before ?? null },
+        more: { ticket: withoutMessages(ticket) },
+      }
+    },
+    order: newestFirst,
+    isOldestFirst: true,
+  })
+  const { loadMore: loadEarlier, ...actions } = list.actions
+  list.follow({
+    // It does not tell whether there is a new message.
+    ticket_updated: ({ ticket }) => ticket.id === id && void actions.reload(),
+    outbox: () => list.set({ waiting: pending() }),
+  })
+  return {
+    ...actions,
+    loadEarlier,
+    async reply(reply: NewReply): Promise<TicketMessage> {
+      const sent = await client.reply(id, reply)
+      list.put(sent)
+      return sent
+    },
+    async closeTicket(): Promise<void> {
+      const closed = withoutMessages(await client.tickets.close(id))
+      list.edit(() => list.set({ ticket: closed }))
+    },
+  }
+}
+
+/** The people whom this one has blocked. */
+export function openBlocks(client: Client) {
+  const store = createStore<BlocksState>({ blocks: [] })
+  async function reload() {
+    const blocks: Block[] = []
+    for await (const block of client.blocks.each()) blocks.push(block)
+    store.set({ blocks })
+  }
+  const reloadLater = () => void reload().catch(() => {}) // the next opening reads them
+  const close = listen(client, {
+    status: ({ status }) => status === 'open' && reloadLater(),
+    // Another device of this person may have changed them.
+    conversation_updated({ conversation: { may_send_reason, participant } }) {
+      const isKnown = store.getSnapshot().blocks.some(({ user }) => user.id === participant.id)
+      if (isKnown !== (may_send_reason === 'blocked')) reloadLater()
+    },
+  })
+  reloadLater()
+  return {
+    subscribe: store.subscribe,
+    getSnapshot: store.getSnapshot,
+    async add(userId: string) {
+      await client.blocks.add(userId)
+      await reload()
+    },
+    async remove(userId: string) {
+      await client.blocks.remove(userId)
+      await reload()
+    },
+    close,
+  }
+}
+
+/** Messages and replies that wait to be sent, and those that the service has refused. */
+export function openOutbox(client: Client) {
+  const store = createStore<OutboxState>({ pending: client.pending(), refused: [] })
+  const set = (part: Partial<OutboxState>) => store.set({ ...store.getSnapshot(), ...part })
+  const add = (one: Refused) => set({ refused: [...store.getSnapshot().refused, one] })
+  const dismiss = ({ queued }: Refused) =>
+    set({ refused: store.getSnapshot().refused.filter((it) => it.queued !== queued) })
+  const close = listen(client, {
+    outbox: ({ pending }) => set({ pending }),
+    message_refused: add,
+    reply_refused: add,
+  })
+  return {
+    subscribe: store.subscribe,
+    getSnapshot: store.getSnapshot,
+    dismiss,
+    /** Sends it again, with a new key. */
+    retry(refused: Refused): Promise<Message | TicketMessage> {
+      dismiss(refused)
+      return refused.retry()
+    },
+    close,
+  }
+}

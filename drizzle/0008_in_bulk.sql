@@ -1,0 +1,1 @@
+CREATE INDEX `calls_state` ON `calls` (`state`,`id`);

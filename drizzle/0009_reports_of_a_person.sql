@@ -1,0 +1,1 @@
+CREATE INDEX `reports_reported` ON `reports` (`reported_id`,`id`);

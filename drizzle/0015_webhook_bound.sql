@@ -1,0 +1,1 @@
+ALTER TABLE `webhooks` ADD `dropped_count` integer DEFAULT 0 NOT NULL;

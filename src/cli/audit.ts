@@ -1,0 +1,34 @@
+import type { Static } from '@sinclair/typebox'
+import { parseTime } from '../lib/clock.ts'
+import type { AuditEntry } from '../modules/operator/model.ts'
+import { listAll, withService } from './call.ts'
+import { printList, readOptions, type Terminal, wrongUsage } from './terminal.ts'
+import { findUser } from './user.ts'
+
+/** `hostline audit`: the entries of the audit log, oldest first. */
+export async function audit(args: string[], terminal: Terminal): Promise<void> {
+  const { user, action, since, json } = readOptions(args, {
+    user: { type: 'string' },
+    action: { type: 'string' },
+    since: { type: 'string' },
+    json: { type: 'boolean' },
+  })
+  if (since !== undefined && parseTime(since) === undefined) {
+    throw wrongUsage('--since needs a time such as 2026-11-22T10:00:00Z')
+  }
+  return withService(terminal, async (call) => {
+    const id = user === undefined ? undefined : (await findUser(call, user)).id
+    const common = { ...(action && { action }), ...(since && { from: since }) }
+    const queries = id === undefined ? [{}] : [{ actor_id: id }, { target_id: id }]
+    const entries = new Map<string, Static<typeof AuditEntry>>()
+    for (const query of queries) {
+      const path = `/v1/admin/audit-log?${new URLSearchParams({ ...common, ...query })}`
+      for await (const entry of listAll<Static<typeof AuditEntry>>(call, path)) {
+        entries.set(entry.id, entry)
+      }
+    }
+    const rows = [...entries.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+    const names = ['at', 'action', 'actor', 'target', 'ip', 'details'] as const
+    printList(terminal, names, rows, { isJson: json === true })
+  })
+}

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { type Environment, entries } from '../config.ts'
+import { StartError } from '../lib/errors.ts'
+import type { Terminal } from './terminal.ts'
+
+/** Replaces the environment by that of a file for systemd (EnvironmentFile), so that a command sees what the service does.
+ *  Entries of the shell that differ are named.
+ *  @throws StartError for a file that cannot be read, or a line that is no assignment */
+export function withEnvironmentFile(terminal: Terminal, path: string): Terminal {
+  const { environment: shell, err } = terminal
+  const file = parse(readText(path), path)
+  for (const name of Object.keys(entries)) {
+    if (shell[name] === undefined || shell[name] === file[name]) continue
+    const other = file[name] === undefined ? 'is not in' : 'differs from'
+    err(`hostline: ${name} of the shell ${other} ${path}, which counts`)
+  }
+  const others = Object.entries(shell).filter(([name]) => !Object.hasOwn(entries, name))
+  return { ...terminal, environment: { ...Object.fromEntries(others), ...file } }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new StartError(`--env-file: ${(cause as Error).message}`, { exitCode: 2, cause })
+  }
+}
+
+// https://www.freedesktop.org/software/systemd/man/systemd.exec.html, EnvironmentFile
+function parse(text: string, path: string): Environment {
+  const lines = text.replaceAll(/\\\r?\n/g, '').split(/\r?\n/)
+  const assignments = lines.map((line) => line.trim()).filter((line) => !/^([#;]|$)/.test(line))
+  return Object.fromEntries(
+    assignments.map((line) => {
+      const [, name, value = ''] = /^([A-Za-z_]\w*)=(.*)$/.exec(line) ?? []
+      if (name === undefined)
+        throw new StartError(`${path}: "${line.split(/[\s=]/, 1)[0]}" is no assignment`)
+      return [name, unquoted(value.trim())]
+    }),
+  )
+}
+
+function unquoted(value: string): string {
+  const [, single] = /^'([^']*)'$/.exec(value) ?? []
+  if (single !== undefined) return single
+  const [, double] = /^"((?:[^"\\]|\\.)*)"$/.exec(value) ?? []
+  if (double !== undefined) return double.replaceAll(/\\(["\\$`])/g, '$1')
+  return value.replaceAll(/\\(.)/g, '$1')
+}

@@ -1,0 +1,51 @@
+import { Kind } from '@sinclair/typebox'
+import { definitions, type SettingName, type SettingValues, settingNames } from '../settings.ts'
+import { withService } from './call.ts'
+import {
+  printList,
+  readListOptions,
+  readWord,
+  refuseArguments,
+  type Terminal,
+  withActions,
+  wrongUsage,
+} from './terminal.ts'
+
+const path = '/v1/admin/settings'
+
+export const settings = withActions('settings', { list, set })
+
+function list(args: string[], terminal: Terminal) {
+  const options = readListOptions(args)
+  return withService(terminal, async (call) => {
+    const values = await call<SettingValues>('GET', path)
+    if (options.isJson) return terminal.out(JSON.stringify(values, null, 2))
+    const rows = settingNames.map((name) => ({ name, value: shown(values[name]) }))
+    printList(terminal, ['name', 'value'], rows, options)
+  })
+}
+
+async function set([key, text, ...rest]: string[], terminal: Terminal) {
+  if (key === undefined || text === undefined) throw wrongUsage('settings set KEY VALUE')
+  refuseArguments(rest)
+  const name = readWord('key', settingNames, key)
+  const value = parse(name, text)
+  await withService(terminal, async (call) => {
+    const values = await call<SettingValues>('PATCH', path, { [name]: value })
+    terminal.out(`${name} is ${shown(values[name]) ?? 'not set'}`)
+  })
+}
+
+/** An empty value is the default. Numbers and objects are JSON, everything else is taken as it is. */
+function parse(name: SettingName, text: string): unknown {
+  if (text === '') return null
+  const isText = !['Integer', 'Object'].includes(definitions[name].schema[Kind])
+  try {
+    return isText ? text : JSON.parse(text)
+  } catch {
+    throw wrongUsage(`${name} must be JSON`)
+  }
+}
+
+const shown = (value: unknown) =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | null)

@@ -1,0 +1,43 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const socketFile = 'hostline.sock'
+
+const onlyOwner = 0o177
+// Long enough to test a webhook, whose endpoint may take 15 seconds.
+const idleTimeoutSeconds = 30
+
+type App = { fetch: (request: Request) => Response | Promise<Response> }
+
+/** Serves commands on this machine over a socket in the data directory, which only the directory's owner can open.
+ *  @returns the function that stops it after the running requests */
+export function listenForCommands(app: App, dataDir: string): () => Promise<void> {
+  const path = join(dataDir, socketFile)
+  rmSync(path, { force: true }) // left by a killed server
+  const before = process.umask(onlyOwner)
+  try {
+    const server = Bun.serve({
+      unix: path,
+      idleTimeout: idleTimeoutSeconds as never, // missing in the runtime's types for Unix sockets
+      development: false,
+      fetch: (request) => app.fetch(asOperator(request)),
+    })
+    return () => server.stop()
+  } finally {
+    process.umask(before)
+  }
+}
+
+// Requests of commands on this machine, with the system name of the person who runs the command.
+const operators = new WeakMap<Request, string>()
+
+export const operatorHeader = 'x-operator'
+
+/** Marks a request as sent by a command. */
+export function asOperator(request: Request): Request {
+  operators.set(request, request.headers.get(operatorHeader) || 'unknown')
+  return request
+}
+
+/** The person who runs the command that sent a request; undefined for requests from the network. */
+export const operatorOf = (request: Request): string | undefined => operators.get(request)

@@ -1,0 +1,54 @@
+import type { Config } from '../config.ts'
+import { errorBody } from '../lib/error-body.ts'
+import { AppError, StartError } from '../lib/errors.ts'
+import { negotiateLocale } from '../lib/i18n.ts'
+import { ciphers, readCertificate } from './certificate.ts'
+import { mayReadMetrics } from './metrics-access.ts'
+
+type StandbyServerOptions = {
+  config: Pick<Config, 'host' | 'port' | 'tls' | 'metricsToken'>
+  version: string
+  metrics: { contentType: string; text: () => Promise<string> }
+}
+
+const retryAfterSeconds = 5
+
+/** The HTTP server of a standby, for its health and its metrics; it refuses all other requests.
+ *  @throws StartError when it cannot listen */
+export function serveStandby({ config, version, metrics }: StandbyServerOptions) {
+  const { host, port, tls, metricsToken } = config
+  const pem = tls && readCertificate(tls)
+
+  async function answer(request: Request, peer: string | undefined): Promise<Response> {
+    const { pathname } = new URL(request.url)
+    if (pathname === '/healthz') return Response.json({ status: 'ok', version, role: 'standby' })
+    if (pathname !== '/metrics') {
+      return refusal(request, new AppError('unavailable', { retryAfterSeconds }))
+    }
+    if (!mayReadMetrics(request, peer, metricsToken)) {
+      return refusal(request, new AppError('unauthorized'))
+    }
+    return new Response(await metrics.text(), { headers: { 'content-type': metrics.contentType } })
+  }
+
+  try {
+    return Bun.serve({
+      port,
+      hostname: host,
+      development: false,
+      ...(pem && { tls: { cert: pem.cert, key: pem.key, ciphers } }),
+      fetch: (request, server) => answer(request, server.requestIP(request)?.address),
+    })
+  } catch (cause) {
+    throw new StartError(`cannot listen on ${host}:${port}: ${(cause as Error).message}`, { cause })
+  }
+}
+
+function refusal({ headers }: Request, error: AppError): Response {
+  const body = errorBody(error, negotiateLocale(headers.get('accept-language')))
+  const retryAfter = error.retryAfterSeconds
+  return Response.json(body, {
+    status: error.status,
+    ...(retryAfter !== undefined && { headers: { 'retry-after': String(retryAfter) } }),
+  })
+}

@@ -1,0 +1,119 @@
+import type { Core } from '../core.ts'
+import { inPieces } from '../db/pieces.ts'
+import { createShrinking } from '../db/shrinking.ts'
+import { day, minute } from '../lib/clock.ts'
+
+/** Progress of a run: what it has deleted, and the id of the last row that it has seen. */
+type Progress = { count: number; last: string }
+
+export type Aging = {
+  /** Deletes some of what is from before a time, inside a `write`. Undefined when nothing is left. */
+  forget: (before: number, limit: number, done: Progress) => Progress | undefined
+  /** Counts what a run would delete and what open reports keep, in parts. */
+  survey: (before: number) => Iterable<{ due: number; held: number }>
+}
+
+type Agings = { messages: Aging; tickets: Aging }
+type Kind = keyof Agings
+
+/** Rows per write: about a millisecond, also when each is in a conversation of its own. */
+const forgottenPerWrite = 10
+/** Between writes, so that requests, readers and replication are not delayed. */
+const restMilliseconds = 5
+/** Between checks whether a run is due, and before the first. */
+const checkMilliseconds = minute
+const runsAtHour = 3
+
+export type RetentionSurvey = ReturnType<typeof createForgetting>['survey']
+
+/** Deletes messages and tickets once a day, and after a start when a day was missed. A run that was interrupted is
+ *  repeated. Then makes the database file smaller. */
+export function createForgetting(core: Core, agings: Agings) {
+  const { settings, orm, write, audit, clock, log } = core
+  const shrink = createShrinking(orm, write)
+  const daysOf = (kind: Kind) =>
+    settings.get(kind === 'messages' ? 'message_retention_days' : 'ticket_retention_days')
+  const before = (kind: Kind) => clock.now() - daysOf(kind) * day
+  const isOn = () => daysOf('messages') + daysOf('tickets') > 0
+  const lastRunAt = () => audit.findLatest('retention_run')?.at
+
+  // A setting changed after the last time of a run waits for the next one.
+  function isDue() {
+    const changedAt = audit.findLatest('setting_changed')?.at ?? 0
+    return isOn() && runBefore(clock.now()) > Math.max(lastRunAt() ?? 0, changedAt)
+  }
+
+  async function forget(kind: Kind, isStopping: () => boolean): Promise<number> {
+    if (daysOf(kind) === 0) return 0
+    const until = before(kind)
+    const next = (limit: number, done: Progress = { count: 0, last: '' }) =>
+      agings[kind].forget(until, limit, done)
+    const options = { size: forgottenPerWrite, restMilliseconds, isStopping }
+    const done = await inPieces(write, next, options)
+    return done?.count ?? 0
+  }
+
+  async function run(isStopping: () => boolean) {
+    const messages = await forget('messages', isStopping)
+    const tickets = await forget('tickets', isStopping)
+    if (isStopping()) return
+    const details = { messages: String(messages), tickets: String(tickets) }
+    await write(() => {
+      audit.record({ action: 'retention_run', actor: { type: 'system' }, details })
+    })
+    log.info('retention has run', details)
+  }
+
+  async function survey(kind: Kind) {
+    const found = { days: daysOf(kind), due: 0, held: 0 }
+    if (found.days === 0) return found
+    for (const { due, held } of agings[kind].survey(before(kind))) {
+      found.due += due
+      found.held += held
+      await Bun.sleep(0)
+    }
+    return found
+  }
+
+  return {
+    /** @returns the function that stops it */
+    start(): () => void {
+      let isStopped = false
+      let isRunning = false
+      const isStopping = () => isStopped
+      async function work() {
+        isRunning = true
+        try {
+          if (isDue()) await run(isStopping)
+          await shrink(isStopping)
+        } catch (error) {
+          if (!isStopped) log.warn('retention failed and will be retried', { error })
+        } finally {
+          isRunning = false
+        }
+      }
+      const stop = clock.every(checkMilliseconds, () => {
+        if (!isRunning) void work()
+      })
+      return () => {
+        isStopped = true
+        stop()
+      }
+    },
+    survey: async () => ({
+      messages: await survey('messages'),
+      tickets: await survey('tickets'),
+      lastRunAt: lastRunAt(),
+      nextRunAt: isOn() ? runBefore(clock.now(), 1) : undefined,
+    }),
+  }
+}
+
+/** The last 03:00 in the server's zone, or so many days after it. */
+function runBefore(now: number, daysLater = 0): number {
+  const at = new Date(now)
+  at.setHours(runsAtHour, 0, 0, 0)
+  if (at.getTime() > now) at.setDate(at.getDate() - 1)
+  at.setDate(at.getDate() + daysLater)
+  return at.getTime()
+}

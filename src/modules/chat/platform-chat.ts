@@ -1,0 +1,136 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Core } from '../../core.ts'
+import type { By } from '../../db/audit-trail.ts'
+import {
+  AppError,
+  type FieldProblems,
+  invalidField,
+  problem,
+  throwProblems,
+} from '../../lib/errors.ts'
+import { getById } from '../../lib/ids.ts'
+import { type Draft, draftOf } from './model.ts'
+import type { NewPlatformMessage, PlatformConversationUpdate } from './platform-model.ts'
+import type { ChatService, Content } from './service.ts'
+import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
+
+type Parts = {
+  store: ChatStore
+  chat: ChatService
+  /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
+  resolveUser: (reference: string) => string | undefined
+}
+
+export type PlatformChat = ReturnType<typeof createPlatformChat>
+
+/** The platform's part in conversations: notices, messages in the name of a participant, and the state. */
+export function createPlatformChat(core: Core, { store, chat, resolveUser }: Parts) {
+  const { write, audit } = core
+
+  function presentUser(reference: string): string | undefined {
+    const id = resolveUser(reference)
+    return id === undefined ? undefined : store.findParty(id)?.id
+  }
+
+  /** @throws validation_error (`user_ids`: an unknown user, or twice the same) */
+  function open(references: readonly string[]): ConversationRow {
+    const details: FieldProblems = {}
+    const [userId = '', otherId = ''] = references.map((reference, n) => {
+      const id = presentUser(reference)
+      if (id === undefined) details[`user_ids.${n}`] = problem('unknown_user')
+      return id
+    })
+    throwProblems(details)
+    if (userId === otherId) throw invalidField('user_ids.1', 'oneself')
+    return chat.openConversation(userId, otherId, 'platform')
+  }
+
+  const mustFind = (id: string): ConversationRow => getById(id, store.find)
+
+  /** @throws validation_error (`from`: none of the two participants, or a removed or disabled one) */
+  function senderOf({ userA, userB }: ConversationRow, reference: string): string {
+    const id = resolveUser(reference)
+    if (id !== userA && id !== userB) throw invalidField('from', 'one_of_two')
+    if (!store.isReachable(id)) throw invalidField('from', 'unknown_user')
+    return id
+  }
+
+  function sendAs(senderId: string, conversation: ConversationRow, draft: Draft, by: By) {
+    // Like a session, because readers cannot tell the difference.
+    if (store.isAdmin(senderId)) throw new AppError('admin_protected')
+    const sent = chat.sendOnce(senderId, conversation, draft)
+    const target = { type: 'message', id: sent.message.id } as const
+    if (!sent.replayed) audit.record({ action: 'message_sent_as', ...by, target })
+    return sent
+  }
+
+  function post(message: NewPlatformMessage, clientId: string | null, by: By) {
+    const { conversation_id, user_ids, body, from, unread } = message
+    const conversation = conversation_id ? mustFind(conversation_id) : open(user_ids ?? [])
+    const data = message.data ? JSON.stringify(message.data) : null
+    const draft = { ...draftOf({ body }), clientId, data }
+    if (from) return sendAs(senderOf(conversation, from), conversation, draft, by)
+    return postNotice({ ...draft, isSilent: unread ? 0 : 1 }, conversation)
+  }
+
+  function postNotice(
+    notice: Omit<Content, 'conversationId' | 'senderId' | 'broadcastId'>,
+    conversation: ConversationRow,
+  ) {
+    const from = { conversationId: conversation.id, senderId: null, broadcastId: null }
+    const content = { ...notice, type: 'notice', ...from } as const
+    const first = chat.findFirst(content)
+    if (first) return { message: first, replayed: true }
+    const both = [conversation.userA, conversation.userB]
+    return { message: chat.post(content, conversation, both), replayed: false }
+  }
+
+  /** A conversation with both participants. */
+  function describe(conversation: ConversationRow) {
+    const { id, userA, userB } = conversation
+    const participants = [userA, userB].flatMap((userId) => store.findParty(userId, true) ?? [])
+    return { ...conversation, data: store.findData(id), participants }
+  }
+
+  return {
+    /** Posts a notice, or a message in the name of a participant, which is subject to the rules for theirs. A repeated call
+     *  with the same key and content returns the first message.
+     *  @throws not_found (the conversation) · validation_error (unknown users) · idempotency_mismatch, and for a message
+     *  in the name of a participant admin_protected (an admin) and as `send` */
+    send: (message: NewPlatformMessage, clientId: string | undefined, by: By) =>
+      write(() => post(message, clientId ?? null, by)),
+
+    /** Removes a notice. Idempotent.
+     *  @throws not_found · not_owner (a message of a person) */
+    remove: (messageId: string, by: By): Promise<void> =>
+      write(() => {
+        const message: MessageRow = getById(messageId, store.findMessage)
+        if (message.senderId !== null) throw new AppError('not_owner')
+        chat.removeAny(message.id)
+        const target = { type: 'message', id: message.id } as const
+        audit.record({ action: 'message_removed', ...by, target })
+      }),
+
+    /** Finds or creates the conversation of two users.
+     *  @throws validation_error (unknown users) */
+    open: (references: readonly string[]) => write(() => describe(open(references))),
+
+    /** @throws not_found */
+    get: (id: string) => describe(mustFind(id)),
+
+    /** Absent fields keep their value. Both users see the change at once.
+     *  @throws not_found */
+    update: (id: string, { state, data }: PlatformConversationUpdate) =>
+      write(() => {
+        const before = describe(mustFind(id))
+        const json = data && JSON.stringify(data)
+        store.updateConversation(before.id, { state: state ?? undefined, data: json })
+        const after = describe(mustFind(id))
+        if (!isDeepStrictEqual(before, after))
+          chat.publishUpdate(before.id, [before.userA, before.userB])
+        return after
+      }),
+  }
+}
+
+export type PlatformConversationRow = ReturnType<PlatformChat['get']>

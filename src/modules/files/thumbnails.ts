@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import type { FileBytes, FileStorage } from '../../files/storage.ts'
+import { createKeyedSemaphore, createSemaphore } from '../../lib/concurrency.ts'
+import type { ImageReply, ImageRequest } from './image-worker.ts'
+import type { ImageFacts } from './strip-metadata.ts'
+
+export const thumbnailWidths = [160, 320, 640, 1_280] as const
+
+/** A decoded picture takes up to 4 bytes per pixel: 200 MB. */
+const maxPixels = 50_000_000
+
+type StoredImage = { id: string; size: number; orientation: number }
+
+export type Thumbnails = ReturnType<typeof createThumbnails>
+
+type Parts = { storage: FileStorage; imageWorker: URL; isDiskShort: () => boolean }
+
+/** Small versions of images, made one at a time by a Worker. They are stored beside their file, under keys derived from
+ *  its id. */
+export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
+  const oneAtOnce = createSemaphore(1)
+  // A user with many uploads must not delay the uploads of others.
+  const byOwner = createKeyedSemaphore(1)
+  // A thumbnail is not written while its file is being removed.
+  const byFile = createKeyedSemaphore(1)
+  // Created with the first image: a thread costs startup time and memory.
+  let worker: Worker | undefined
+
+  const ask = (request: ImageRequest) =>
+    new Promise<ImageReply>((resolve, reject) => {
+      worker ??= new Worker(imageWorker.href, { ref: false })
+      worker.onmessage = ({ data }: MessageEvent<ImageReply>) => resolve(data)
+      worker.onerror = ({ message }) => {
+        worker = undefined
+        reject(new Error(`the image worker: ${message}`))
+      }
+      worker.postMessage(request)
+    })
+
+  const process = ({ id, size, orientation }: StoredImage, width?: number) =>
+    oneAtOnce(async () => {
+      const bytes = await storage.read(id, 0, size)
+      if (bytes === undefined) return undefined
+      const image = bytes instanceof Blob ? bytes : await bodyOf(bytes).blob()
+      return await ask({ image, orientation, width })
+    })
+
+  async function make(image: StoredImage, width: number, isStored: () => boolean) {
+    const key = thumbnailKey(image.id, width)
+    const known = await storage.read(key, 0, Number.MAX_SAFE_INTEGER)
+    if (known) return await bodyOf(known).bytes()
+    if (!isStored() || isDiskShort()) return undefined
+    const made = await process(image, width)
+    if (made) await storage.write(key, once(made))
+    return made
+  }
+
+  return {
+    /** The ThumbHash of a stored image in base64; undefined when it cannot be decoded. */
+    hash: async (image: StoredImage, ownerId: string, { width, height }: ImageFacts) => {
+      if (width * height === 0 || width * height > maxPixels) return undefined
+      const hash = await byOwner(ownerId, () => process(image))
+      return hash && Buffer.from(hash).toString('base64')
+    },
+    /** The thumbnail of a stored image as WebP. Only the first request makes it.
+     *  @param isStored whether the file has not been removed
+     *  @returns undefined when it cannot be decoded, its file was removed, or the disk has no room to keep it */
+    get: (image: StoredImage, width: number, isStored: () => boolean) =>
+      byFile(image.id, () => make(image, width, isStored)),
+    /** Removes a file with its thumbnails. */
+    delete: (id: string, isImage = true): Promise<void> =>
+      byFile(id, async () => {
+        // First, because a failing bucket refuses the rest.
+        await storage.delete(id)
+        if (!isImage) return
+        for (const width of thumbnailWidths) await storage.delete(thumbnailKey(id, width))
+      }),
+  }
+}
+
+const thumbnailKey = (id: string, width: number) =>
+  createHash('sha256').update(`${id} ${width}`).digest('base64url')
+
+// Bun accepts an async iterable as a body, although its types do not.
+const bodyOf = (bytes: FileBytes) => new Response(bytes as Blob)
+
+async function* once(bytes: Uint8Array) {
+  yield bytes
+}

@@ -1,0 +1,56 @@
+import type { PreferenceLinks } from '../../outside/mail/preference-links.ts'
+import { changesOf, preferencesView } from './model.ts'
+import { alwaysInApp, type Preferences } from './preferences.ts'
+import type { NotificationStore } from './store.ts'
+
+type Parts = { links: PreferenceLinks; preferences: Preferences; store: NotificationStore }
+
+/** Preferences by the address in a mail, without a login. */
+export function createMailPreferences({ links, preferences, store }: Parts) {
+  /** Undefined for an address that was not made here, and for a removed person. */
+  function personOf(token: string) {
+    const link = links.read(token)
+    return link && store.findPerson(link.userId) ? link : undefined
+  }
+
+  return {
+    isSigned: (token: string) => links.read(token) !== undefined,
+    /** The types of the mail, and the channels by type; undefined for a removed person. */
+    find(token: string) {
+      const person = personOf(token)
+      return (
+        person && { about: person.types, types: preferencesView(preferences.list(person.userId)) }
+      )
+    },
+    /** Ends the mails about the types of the address. */
+    async unsubscribe(token: string): Promise<void> {
+      const { userId, types } = personOf(token) ?? { userId: '', types: [] }
+      const off = { inApp: undefined, push: undefined, email: false }
+      if (types.length === 0) return
+      await preferences.update(
+        userId,
+        types.map((type) => [type, off]),
+      )
+    },
+    /** Replaces all preferences. `chosen` names the channels that are on, such as `follow_new.email`. */
+    async replace(token: string, chosen: ReadonlySet<string>): Promise<void> {
+      const person = personOf(token)
+      if (!person) return
+      const types = preferencesView(preferences.list(person.userId))
+      const body = Object.entries(types).map(([type, channels]) => [
+        type,
+        Object.fromEntries(
+          Object.keys(channels).map((channel) => [
+            channel,
+            isAlwaysOn(type, channel) || chosen.has(`${type}.${channel}`),
+          ]),
+        ),
+      ])
+      await preferences.update(person.userId, changesOf(Object.fromEntries(body)))
+    },
+    isAlwaysOn,
+  }
+}
+
+const isAlwaysOn = (type: string, channel: string) =>
+  channel === 'in_app' && alwaysInApp.some((known) => known === type)

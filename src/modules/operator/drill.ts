@@ -1,0 +1,56 @@
+import type { Core } from '../../core.ts'
+import { day, hour } from '../../lib/clock.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
+import { renderMail } from '../../outside/mail/templates.ts'
+import { listVerifiedAdmins } from './admin-store.ts'
+
+export type Drill = {
+  /** When the bucket was last restored successfully, in ms since the epoch. */
+  lastAt: () => number | undefined
+  /** Records the outcome of a drill; without a reason it succeeded. */
+  note: (at: number, reason?: string) => void
+  /** Restores the bucket into a temporary directory. Rejects with the reason when that fails. */
+  verify: () => Promise<void>
+}
+
+const intervalMilliseconds = 7 * day
+
+/** Proves once a week that the bucket can be restored. A failure is logged, mailed to the admins, and tried again each day.
+ *  @returns the function that stops it */
+export function startDrill(
+  { clock, log, orm, newId, config, settings }: Core,
+  { drill, mailer }: { drill: Drill; mailer: Mailer },
+): () => void {
+  let isRunning = false
+  // The first snapshot takes its time.
+  let dueAt = Math.max(clock.now() + hour, (drill.lastAt() ?? 0) + intervalMilliseconds)
+
+  async function run() {
+    isRunning = true
+    const reason = await drill.verify().then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    isRunning = false
+    dueAt = clock.now() + (reason === undefined ? intervalMilliseconds : day)
+    drill.note(clock.now(), reason)
+    if (reason === undefined) return log.info('the bucket was restored for a try: it is whole')
+    log.error('the bucket cannot be restored', { reason })
+    await Promise.all(listVerifiedAdmins(orm).map((admin) => notify(admin, reason)))
+  }
+
+  type Admin = ReturnType<typeof listVerifiedAdmins>[number]
+
+  async function notify({ email: to, locale, displayName: name }: Admin, reason: string) {
+    const fields = { url: config.publicUrl, reason }
+    const link = `${config.publicUrl}/console/system`
+    const mail = renderMail(settings, 'bucket_failed', { locale, name, link, fields })
+    await mailer
+      .send({ ...mail, to, locale, messageId: newId() })
+      .catch((error: unknown) => log.error('the mail about the bucket was not sent', { error }))
+  }
+
+  return clock.every(hour, () => {
+    if (!isRunning && clock.now() >= dueAt) void run()
+  })
+}

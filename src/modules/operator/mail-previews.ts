@@ -1,0 +1,132 @@
+import type { Core } from '../../core.ts'
+import type { By } from '../../db/audit-trail.ts'
+import type { ShownSettings } from '../../db/settings-store.ts'
+import { hour } from '../../lib/clock.ts'
+import { invalidField } from '../../lib/errors.ts'
+import { type Locale, locales, texts } from '../../lib/i18n.ts'
+import { SlidingWindow } from '../../lib/limits.ts'
+import {
+  defaultMailText,
+  type MailKind,
+  type MailText,
+  mailKinds,
+  mailPlaceholders,
+  requiredPlaceholder,
+} from '../../lib/mail-texts.ts'
+import type { PreferenceType } from '../../lib/vocabulary.ts'
+import { inPlatformStyle } from '../../outside/mail/face.ts'
+import type { Mail, Mailer } from '../../outside/mail/mailer.ts'
+import {
+  type MailItem,
+  type MailValues,
+  ownerMessageItem,
+  renderMail,
+} from '../../outside/mail/templates.ts'
+import type { SettingChanges } from '../../settings.ts'
+import { findAdmin } from './admin-store.ts'
+
+export type PreviewRequest = {
+  kind: MailKind
+  lang: Locale
+  subject?: string | null | undefined
+  body?: string | null | undefined
+  /** In place of the stored ones. */
+  settings?: SettingChanges | null | undefined
+  send?: boolean | null | undefined
+}
+
+/** The types of notification that each mail is about; its link stops them. */
+const aboutOf: { [K in MailKind]?: PreferenceType[] } = {
+  notifications: ['support_reply', 'broadcast'],
+  unread_messages: ['chat_message'],
+  ticket_answer: ['support_reply'],
+}
+const sentPerHour = { count: 60, windowMilliseconds: hour }
+
+export function createMailPreviews(core: Core, mailer: Mailer) {
+  const { settings, orm, clock, config, newId, write, audit } = core
+  const sent = new SlidingWindow()
+
+  function contentOf({ kind, lang, ...own }: PreviewRequest, face: ShownSettings, name = 'Ada') {
+    const stored = face.get('texts')[kind]?.[lang]
+    const texts = { subject: own.subject ?? stored?.subject, body: own.body ?? stored?.body }
+    return renderMail(face, kind, { ...samplesOf(kind, lang, config.publicUrl), name }, texts)
+  }
+
+  async function send(mail: Omit<Mail, 'messageId'>) {
+    sent.mustTake(sentPerHour, clock.now())
+    const messageId = `<${newId().toLowerCase()}@${new URL(config.publicUrl).hostname}>`
+    await mailer.send({ ...mail, messageId })
+  }
+
+  return {
+    list: () =>
+      mailKinds.map((kind) => ({
+        kind,
+        placeholders: mailPlaceholders(kind),
+        required: requiredPlaceholder(kind),
+        texts: Object.fromEntries(
+          locales.map((locale) => [locale, defaultMailText(kind, locale)]),
+        ) as Record<Locale, MailText>, // one for each of them
+      })),
+
+    /** @throws validation_error (`send`) for a command · rate_limited */
+    async preview(request: PreviewRequest, by: By) {
+      const { kind, lang } = request
+      const { id = '' } = by.actor
+      const admin = findAdmin(orm, id)
+      const face = settings.changedBy(request.settings ?? {})
+      const content = contentOf(request, face, admin?.displayName)
+      const types = aboutOf[kind]
+      if (request.send) {
+        if (!admin) throw invalidField('send', 'invalid')
+        const about = types && { about: { userId: id, types } }
+        await send({ ...content, ...about, to: admin.email, locale: lang, face })
+        const target = { type: 'setting', id: 'texts' } as const
+        const details = { kind, lang }
+        await write(() => audit.record({ action: 'mail_text_sent', ...by, target, details }))
+      }
+      const link = types && { unsubscribeUrl: `${config.publicUrl}/mail-preferences?token=…` }
+      const mail = { ...content, ...link, to: '', locale: lang, messageId: '' }
+      const { subject, text, html } = inPlatformStyle(mail, face)
+      return { subject, text, html }
+    },
+  }
+}
+
+function samplesOf(kind: MailKind, locale: Locale, publicUrl: string): MailValues {
+  return {
+    locale,
+    name: '',
+    link: linkOf(kind, publicUrl),
+    items: itemsOf(kind, locale, publicUrl),
+    fields: { code: '123456', url: publicUrl, reason: 'no answer' },
+  }
+}
+
+const deskKinds: readonly MailKind[] = ['ticket_answer', 'ticket_waiting', 'bucket_failed']
+
+function linkOf(kind: MailKind, publicUrl: string): string | undefined {
+  if (requiredPlaceholder(kind) === 'link') return `${publicUrl}/verify-email#token=…`
+  return deskKinds.includes(kind) ? `${publicUrl}/console` : undefined
+}
+
+function itemsOf(kind: MailKind, locale: Locale, publicUrl: string): MailItem[] {
+  const { support_reply, broadcast } = texts[locale].notifications
+  const news = { title: broadcast.title, body: broadcast.body }
+  const answer = { title: support_reply.bareTitle, body: support_reply.body }
+  if (kind === 'notifications') return [answer, news]
+  if (kind === 'unread_messages') return [{ title: 'Ada', body: 'Hello?' }]
+  const message = {
+    id: '01JZ4M7Y6D3S0V9X2B8C5K1N4Q',
+    subject: 'Refund',
+    body: 'Hello?',
+    category: 'billing',
+    priority: 'normal',
+    from: 'Ada <ada@example.com>',
+    link: `${publicUrl}/console`,
+  } as const
+  const item = ownerMessageItem(locale, message)
+  const { link: _, ...withoutLink } = item
+  return [kind === 'ticket_waiting' ? item : withoutLink]
+}

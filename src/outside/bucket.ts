@@ -1,0 +1,230 @@
+import { AwsV4Signer } from 'aws4fetch'
+import { StartError } from '../lib/errors.ts'
+
+export type Bucket = {
+  endpoint: string
+  name: string
+  /** Without slashes at either end; may be empty. */
+  prefix: string
+  region: string
+  accessKeyId: string
+  secretAccessKey: string
+}
+export type StoredObject = { key: string; modifiedAt: number }
+export type OpenBucket = ReturnType<typeof openBucket>
+
+const attempts = 4
+const retryMilliseconds = 50
+const defaultTimeoutMilliseconds = 5_000
+/** Slower transfers are aborted. */
+const leastBytesPerSecond = 64 * 1_024
+
+/** A failed request to a bucket; `status` 0 means no response. */
+export class BucketError extends StartError {
+  readonly status: number
+  constructor(bucket: Bucket, status: number, reason: string) {
+    const { host } = new URL(bucket.endpoint)
+    super(`the bucket ${host}/${bucket.name}: ${status === 0 ? reason : `${status} ${reason}`}`)
+    this.status = status
+  }
+}
+
+type Body = Uint8Array | Blob
+type Call = { query?: Record<string, string>; headers?: Record<string, string>; body?: Body }
+type Range = { start: number; end: number }
+
+/** The objects below a bucket's prefix. Every call except `create` is retried a few times. Bun's client drops
+ *  `If-None-Match`, so this one sends the requests itself.
+ *  @param timeoutMilliseconds per request; longer for large bodies
+ *  @throws BucketError from every call */
+export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutMilliseconds) {
+  const { endpoint, name, prefix, region, accessKeyId, secretAccessKey } = bucket
+  const root = `${endpoint}/${encodeURIComponent(name)}`
+  const nameOf = (key: string) => (prefix === '' ? key : `${prefix}/${key}`)
+  const keyOf = (objectName: string) =>
+    prefix === '' ? objectName : objectName.slice(prefix.length + 1)
+  const cache = new Map<string, ArrayBuffer>()
+  const failure = (status: number, reason: string) => new BucketError(bucket, status, reason)
+
+  async function request(method: string, path: string, { query = {}, headers, body }: Call = {}) {
+    const url = new URL(root + path)
+    for (const [parameter, value] of Object.entries(query)) url.searchParams.set(parameter, value)
+    const signer = new AwsV4Signer({
+      method,
+      url: url.href,
+      headers: { ...headers, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' },
+      accessKeyId,
+      secretAccessKey,
+      service: 's3',
+      region,
+      cache,
+    })
+    const signed = await signer.sign()
+    const { signal, limit } = createLimit(timeoutMilliseconds)
+    limit(body instanceof Blob ? body.size : (body?.length ?? 0))
+    const init = { method, headers: signed.headers, body: body ?? null, signal }
+    const answer = await fetch(signed.url, init).catch((error: Error) => {
+      throw failure(0, `${method} ${path}: ${error.message}`)
+    })
+    limit(Number(answer.headers.get('content-length')))
+    return answer
+  }
+
+  /** Keys from listings and entries are untrusted: dot segments could lead to another bucket. */
+  function pathOf(key: string): string {
+    const segments = nameOf(key).split('/')
+    if (segments.some((one) => one === '.' || one === '..')) {
+      throw failure(400, `a key must not have dot segments: ${key}`)
+    }
+    return `/${segments.map(encodeURIComponent).join('/')}`
+  }
+
+  async function mustBe(answer: Response, what: string, ...expected: number[]) {
+    if (expected.includes(answer.status)) return answer
+    const code = textOf(await whole(answer.text(), what), 'Code') ?? 'without a reason'
+    throw failure(answer.status, `${code} (${what})`)
+  }
+
+  /** Reads the body of a response, during which the connection may be lost. */
+  const whole = <T>(body: Promise<T>, what: string) =>
+    body.catch((error: Error) => {
+      throw failure(0, `${what}: ${error.message}`)
+    })
+
+  /** @returns undefined for an unknown key */
+  const get = (key: string, range?: Range) =>
+    repeating(async (): Promise<Uint8Array | undefined> => {
+      const what = `GET ${key}`
+      const headers = range && { range: `bytes=${range.start}-${range.end - 1}` }
+      const asked = await request('GET', pathOf(key), headers && { headers })
+      const answer = await mustBe(asked, what, 200, 206, 404, 416)
+      const bytes = await whole(answer.bytes(), what)
+      if (answer.status === 404) return undefined
+      return answer.status === 416 ? new Uint8Array() : bytes
+    })
+
+  async function create(key: string, bytes: Uint8Array): Promise<boolean> {
+    const headers = { 'if-none-match': '*' }
+    const answer = await request('PUT', pathOf(key), { headers, body: bytes })
+    if (answer.status !== 412) {
+      await mustBe(answer, `PUT ${key}`, 200)
+      return true
+    }
+    const found = await get(key)
+    if (found === undefined) throw failure(412, `but the object does not exist (PUT ${key})`)
+    return Buffer.compare(found, bytes) === 0
+  }
+
+  const put = (key: string, body: Body) =>
+    repeating(async () => {
+      await mustBe(await request('PUT', pathOf(key), { body }), `PUT ${key}`, 200)
+    })
+
+  const remove = (key: string) =>
+    repeating(async () => {
+      await mustBe(await request('DELETE', pathOf(key)), `DELETE ${key}`, 200, 204, 404)
+    })
+
+  /** Lists the objects with this key prefix after the key `after`, in key order; at most 1000 per page and request. */
+  async function* list(under: string, after = ''): AsyncGenerator<StoredObject[]> {
+    let token = ''
+    do {
+      const query = {
+        'list-type': '2',
+        prefix: nameOf(under),
+        ...(after !== '' && { 'start-after': nameOf(after) }),
+        ...(token !== '' && { 'continuation-token': token }),
+      }
+      const what = `list ${under}`
+      const page = await repeating(async () => {
+        const answer = await mustBe(await request('GET', '', { query }), what, 200)
+        return await whole(answer.text(), what)
+      })
+      // Some stores return a page unsorted.
+      yield objectsOf(page)
+        .map(({ key, modifiedAt }) => ({ key: keyOf(key), modifiedAt }))
+        .sort((a, b) => (a.key < b.key ? -1 : 1))
+      token = textOf(page, 'NextContinuationToken') ?? ''
+    } while (token !== '')
+  }
+
+  return {
+    /** Writes an object only if the key is free.
+     *  @returns whether this object is stored, by this call or by an earlier one whose response was lost */
+    create,
+    put,
+    get,
+    list,
+    /** Also succeeds for an unknown key. */
+    delete: remove,
+
+    /** Tests two concurrent conditional writes and a later third one, of which exactly one may succeed. */
+    async hasConditionalWrites(): Promise<boolean> {
+      const key = `probe/${crypto.randomUUID()}`
+      const write = (text: string) => create(key, Buffer.from(text)).catch(conditionalOutcome)
+      try {
+        const together = await Promise.all([write('first'), write('second')])
+        if (together.every((outcome) => outcome === 'undecided')) {
+          throw failure(409, `without a decision (PUT ${key})`)
+        }
+        const succeeded = together.filter((outcome) => outcome === true)
+        return succeeded.length === 1 && (await write('third')) === false
+      } finally {
+        await remove(key).catch(() => {})
+      }
+    },
+  }
+}
+
+async function repeating<T>(work: () => Promise<T>): Promise<T> {
+  for (let n = 1; ; n++) {
+    try {
+      return await work()
+    } catch (error) {
+      const isTransient =
+        error instanceof BucketError && (error.status === 0 || error.status >= 500)
+      if (!isTransient || n === attempts) throw error
+      await Bun.sleep(retryMilliseconds * 2 ** n)
+    }
+  }
+}
+
+/** 409: the store may have accepted the other write. 501: it does not support conditions. */
+function conditionalOutcome(error: unknown): false | 'undecided' {
+  if (error instanceof BucketError && error.status === 409) return 'undecided'
+  if (error instanceof BucketError && error.status === 501) return false
+  throw error
+}
+
+/** Limits the time of a request and of its response, each extended in proportion to its size. */
+function createLimit(timeoutMilliseconds: number) {
+  const controller = new AbortController()
+  let timer: Timer | undefined
+  return {
+    signal: controller.signal,
+    limit(bytes: number) {
+      clearTimeout(timer)
+      const milliseconds = timeoutMilliseconds + (bytes / leastBytesPerSecond) * 1_000
+      const end = () => controller.abort(new Error(`no answer within ${milliseconds} ms`))
+      timer = setTimeout(end, milliseconds)
+      timer.unref()
+    },
+  }
+}
+
+function objectsOf(page: string): StoredObject[] {
+  const contents = page.match(/<Contents>.*?<\/Contents>/gs) ?? []
+  return contents.map((one) => ({
+    key: textOf(one, 'Key') ?? '',
+    modifiedAt: Date.parse(textOf(one, 'LastModified') ?? ''),
+  }))
+}
+
+const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
+
+function textOf(xml: string, name: string): string | undefined {
+  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
+  return text?.replace(/&(?:#(\d+)|(\w+));/g, (whole, code: string, entity: string) =>
+    code === undefined ? (entities[entity] ?? whole) : String.fromCodePoint(Number(code)),
+  )
+}

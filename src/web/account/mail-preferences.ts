@@ -1,0 +1,81 @@
+import type { Settings } from '../../db/settings-store.ts'
+import type { readForm } from '../../http/body.ts'
+import { type Locale, texts } from '../../lib/i18n.ts'
+import { inAccountFrame } from './account-pages.ts'
+
+type Channels = { [channel: string]: boolean | undefined }
+
+export type MailPreferences = {
+  isSigned: (token: string) => boolean
+  find: (token: string) => { about: readonly string[]; types: Record<string, Channels> } | undefined
+  unsubscribe: (token: string) => Promise<void>
+  replace: (token: string, chosen: ReadonlySet<string>) => Promise<void>
+  isAlwaysOn: (type: string, channel: string) => boolean
+}
+
+/** Handles the button of a mail program (RFC 8058) and both forms of the page.
+ *  @returns the message for the page */
+export async function changeByForm(
+  preferences: MailPreferences,
+  token: string,
+  form: Awaited<ReturnType<typeof readForm>>,
+): Promise<'stopped' | 'saved'> {
+  if (!form.has('save')) {
+    await preferences.unsubscribe(token)
+    return 'stopped'
+  }
+  await preferences.replace(token, new Set(form.getAll('on').map(String)))
+  return 'saved'
+}
+
+const channels = ['in_app', 'push', 'email'] as const
+
+type Shown = {
+  preferences: MailPreferences
+  token: string
+  done: 'stopped' | 'saved' | undefined
+  locale: Locale
+  settings: Settings
+}
+
+/** The page behind the link at the end of mails. It needs no script. */
+export function mailPreferencesPage(html: string, shown: Shown): string {
+  const { preferences, token, done, locale, settings } = shown
+  const words = texts[locale].mailPreferences
+  const found = preferences.find(token)
+  const frame = (content: string) =>
+    inAccountFrame(html.replace(/<script.*?<\/script>/gs, ''), {
+      title: words.title,
+      content,
+      locale,
+      settings,
+    })
+  if (!preferences.isSigned(token)) return frame(`<p class="error">${words.invalid}</p>`)
+  if (!found) return frame(`<p>${words.gone}</p>`)
+  const { about, types } = found
+  const named = about.map((type) => nameOf(type, locale)).join(', ')
+  const isOn = about.some((type) => types[type]?.['email'])
+  const stop = isOn
+    ? `<form method="post"><p>${words.lead.replace('{types}', () => named)}</p><button class="button primary" name="List-Unsubscribe" value="One-Click">${words.button}</button></form>`
+    : ''
+  const row = ([type, on]: [string, Channels]) =>
+    `<tr><th scope="row">${nameOf(type, locale)}</th>${channels.map((channel) => `<td>${box(type, channel, on[channel])}</td>`).join('')}</tr>`
+  const labels = { in_app: words.app, push: words.push, email: words.email }
+  const box = (type: string, channel: keyof typeof labels, isOn: boolean | undefined) =>
+    isOn === undefined
+      ? ''
+      : `<input type="checkbox" name="on" value="${type}.${channel}" aria-label="${nameOf(type, locale)}: ${labels[channel]}"${isOn ? ' checked' : ''}${preferences.isAlwaysOn(type, channel) ? ' disabled' : ''}>`
+  const head = channels.map((channel) => `<th scope="col">${labels[channel]}</th>`).join('')
+  return frame(`${done ? `<p role="status">${words[done]}</p>` : ''}${stop}
+<form method="post"><h2>${words.all}</h2>
+<table class="preferences"><thead><tr><td></td>${head}</tr></thead><tbody>${Object.entries(types).map(row).join('')}</tbody></table>
+<button class="button" name="save" value="1">${words.save}</button></form>`)
+}
+
+function nameOf(type: string, locale: Locale): string {
+  const { mailPreferences, notifications } = texts[locale]
+  if (type === 'chat_message') return mailPreferences.messages
+  const known: Record<string, { title: string; bareTitle?: string }> = notifications
+  const text = known[type]
+  return Bun.escapeHTML(text?.bareTitle ?? text?.title ?? type.replace('custom.', ''))
+}

@@ -1,0 +1,62 @@
+import { computed, signal } from '@preact/signals'
+import type { Answer } from '../../../client/src/client.ts'
+import { fill, texts } from '../kit/texts.tsx'
+import { client, user } from './session.ts'
+
+/** Waiting tickets and open reports, by view; set where they are read. */
+export const counts = signal<Answer<'GET /v1/admin/support/counts'> | undefined>(undefined)
+export const openReports = signal<number | undefined>(undefined)
+export const warnings = signal<number | undefined>(undefined)
+
+/** For the tab's title. */
+export const waiting = computed(() => (counts.value?.waiting ?? 0) + (openReports.value ?? 0))
+
+const storageKey = 'hostline notify'
+export const canNotify = 'Notification' in globalThis
+const isAllowed = () => canNotify && Notification.permission === 'granted'
+/** Chosen in this browser, and allowed by it. */
+export const notifies = signal(isAllowed() && localStorage.getItem(storageKey) === 'on')
+
+export async function switchNotifications(isOn: boolean): Promise<void> {
+  if (isOn) await Notification.requestPermission()
+  notifies.value = isOn && isAllowed()
+  if (notifies.value) localStorage.setItem(storageKey, 'on')
+  else localStorage.removeItem(storageKey)
+}
+
+/** @param id replaces a notification of the same thing, such as one of another tab */
+function notify(id: string, title: string, address: string) {
+  if (!document.hidden || !notifies.value || !user.value) return
+  const shown = new Notification(title, { tag: id })
+  shown.onclick = () => {
+    focus()
+    location.href = address
+  }
+}
+
+const words = texts.console.shell
+
+client.on('ticket_created', ({ ticket }) =>
+  notify(
+    ticket.id,
+    fill(words.newTicket, { subject: ticket.subject }),
+    `/console/desk/${ticket.id}`,
+  ),
+)
+client.on('ticket_updated', ({ ticket }) => {
+  // Equal when it is this change that made it wait.
+  const waits = 'waiting_since' in ticket && ticket.waiting_since === ticket.updated_at
+  if (waits)
+    notify(
+      ticket.id,
+      fill(words.answered, { subject: ticket.subject }),
+      `/console/desk/${ticket.id}`,
+    )
+})
+client.on('report_created', ({ report }) =>
+  notify(
+    report.id,
+    fill(words.reported, { name: report.reported.display_name }),
+    `/console/reports/${report.id}`,
+  ),
+)

@@ -1,7 +1,0 @@
-/** Page size of all lists. */
-export const pageSize = 50
-
-export const pageQuery = (cursor: string | undefined) => ({
-  limit: pageSize,
-  ...(cursor !== undefined && { cursor }),
-})

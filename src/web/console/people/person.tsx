@@ -1,0 +1,397 @@
+import { useRef, useState } from 'preact/hooks'
+import type { AccessUpdate, ManagedUser } from '../../../../client/src/contract.ts'
+import { Avatar } from '../../kit/avatar.tsx'
+import { ActionButton, Button } from '../../kit/button.tsx'
+import { Copyable, download } from '../../kit/copy.tsx'
+import { Choices } from '../../kit/fields.tsx'
+import { askForm } from '../../kit/form.tsx'
+import { deviceOf } from '../../kit/format.ts'
+import { Facts, Loaded, Section } from '../../kit/list.tsx'
+import { navigate, useTitle, withQuery } from '../../kit/router.ts'
+import { Filled, fill, language, texts } from '../../kit/texts.tsx'
+import { Time } from '../../kit/time.tsx'
+import { toast } from '../../kit/toast.tsx'
+import { mutate, useQuery } from '../data.ts'
+import { statusNames } from '../desk/views.ts'
+import { BackLink } from '../panes.tsx'
+import { ReportLines } from '../reports/report.tsx'
+import { request, user } from '../session.ts'
+import { Deliveries } from './deliveries.tsx'
+import { roleOf, roleTitles } from './roles.ts'
+
+const words = texts.console.people
+
+type PersonDetailsProps = {
+  id: string
+  onChange: (person: ManagedUser) => void
+  onRemove: (id: string) => void
+}
+
+export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
+  const found = useQuery('GET /v1/admin/users/{id}', { params: { id } }, { every: 30 })
+  const isOnlyAdmin = useIsOnlyAdmin(id)
+  const heading = useRef<HTMLHeadingElement>(null)
+
+  function change(changed: ManagedUser) {
+    found.update(() => changed)
+    onChange(changed)
+    // The pressed button may be gone.
+    heading.current?.focus()
+  }
+  function leave() {
+    onRemove(id)
+    navigate(withQuery({}, '/console/people'), 'replace')
+  }
+
+  return (
+    <article>
+      <BackLink area="people" title={texts.console.areas.people} />
+      <Loaded from={found} rows={8}>
+        {(person) => (
+          <>
+            <Head person={person} heading={heading} />
+            <Profile person={person} />
+            <Access person={person} isOnlyAdmin={isOnlyAdmin} onChange={change} />
+            <Sessions person={person} />
+            <Tickets person={person} />
+            <Reports person={person} />
+            <Deliveries id={id} />
+            <Data person={person} isOnlyAdmin={isOnlyAdmin} onRemove={leave} />
+          </>
+        )}
+      </Loaded>
+    </article>
+  )
+}
+
+/** True if the person is the signed-in admin and no other admin exists who could undo a lock-out. */
+function useIsOnlyAdmin(id: string): boolean {
+  const isOneself = id === user.value?.id
+  const query = { role: 'admin', disabled: false, per_page: 1 } as const
+  const { data } = useQuery('GET /v1/admin/users', isOneself ? { query } : undefined)
+  return data !== undefined && 'total' in data.pagination && data.pagination.total === 1
+}
+
+/** Badges for an unusual role or state. */
+export function PersonMarks({ person }: { person: ManagedUser }) {
+  const { role, disabled, email_verified } = person
+  return (
+    <span class="row">
+      {disabled && <span class="badge danger">{words.disabled}</span>}
+      {!disabled && !email_verified && <span class="badge warning">{words.notVerified}</span>}
+      {(role === 'admin' || role === 'host' || role === 'guest') && (
+        <span class="badge">{roleTitles[role]}</span>
+      )}
+    </span>
+  )
+}
+
+type HeadProps = { person: ManagedUser; heading: { current: HTMLHeadingElement | null } }
+
+function Head({ person, heading }: HeadProps) {
+  const { display_name, email, avatar_url } = person
+  useTitle(display_name)
+  return (
+    <header class="person-head">
+      <Avatar name={display_name} picture={avatar_url} />
+      <div class="entry-lines">
+        <div class="row wrap">
+          <h2 ref={heading} tabIndex={-1} dir="auto">
+            {display_name}
+          </h2>
+          <PersonMarks person={person} />
+        </div>
+        <span class="soft truncate">{email}</span>
+      </div>
+    </header>
+  )
+}
+
+function Profile({ person }: { person: ManagedUser }) {
+  const { id, external_id, email_verified, email_bounced_at, locale, totp, created_at } = person
+  const languages = new Intl.DisplayNames(language.value, { type: 'language' })
+  return (
+    <Facts
+      of={[
+        [words.id, <Copyable text={id} name={words.theId} />],
+        [
+          words.externalId,
+          external_id && <Copyable text={external_id} name={words.theExternalId} />,
+        ],
+        [words.role, roleTitles[person.role]],
+        [words.address, email_verified ? words.verified : words.notVerified],
+        [
+          words.mails,
+          email_bounced_at && (
+            <span class="error">
+              <Filled text={words.bouncing} values={{ time: <Time at={email_bounced_at} /> }} />
+            </span>
+          ),
+        ],
+        [words.factor, totp ? words.on : words.off],
+        [words.language, languages.of(locale)],
+        [words.joined, <Time at={created_at} />],
+      ]}
+    />
+  )
+}
+
+type AccessProps = {
+  person: ManagedUser
+  isOnlyAdmin: boolean
+  onChange: (person: ManagedUser) => void
+}
+
+function Access({ person, isOnlyAdmin, onChange }: AccessProps) {
+  const { id, email, disabled, email_verified, totp, display_name: name } = person
+  const params = { id }
+  const change = async (body: AccessUpdate) =>
+    onChange(await mutate('PATCH /v1/admin/users/{id}', { params, body }))
+
+  async function changeRole() {
+    const changed = await askForRole(person)
+    if (!changed) return
+    onChange(changed)
+    toast(fill(words.changeRole.done, { name, role: roleTitles[changed.role] }))
+  }
+
+  return (
+    <Section title={words.access}>
+      {id === user.value?.id && (
+        <p class="notice">{isOnlyAdmin ? words.onlyAdmin : words.oneself}</p>
+      )}
+      <div class="row wrap">
+        <Button disabled={isOnlyAdmin} onClick={changeRole}>
+          {words.changeRole.button}
+        </Button>
+        {!email_verified && (
+          <ActionButton
+            texts={words.verify}
+            values={{ email }}
+            work={() => change({ email_verified: true })}
+          />
+        )}
+        {totp && id !== user.value?.id && (
+          <ActionButton
+            tone="danger"
+            texts={words.removeFactor}
+            values={{ name }}
+            work={async () => {
+              await mutate('DELETE /v1/admin/users/{id}/totp', { params })
+              onChange({ ...person, totp: false })
+            }}
+          />
+        )}
+        <ActionButton
+          tone={disabled ? undefined : 'danger'}
+          disabled={isOnlyAdmin}
+          texts={disabled ? words.enable : words.disable}
+          values={{ name }}
+          work={() => change({ disabled: !disabled })}
+        />
+      </div>
+    </Section>
+  )
+}
+
+/** @returns the person with another role; undefined when it stays */
+function askForRole({ id, display_name: name, email_verified, role }: ManagedUser) {
+  // The service derives which of the two it is from the verified address.
+  const unprivileged = email_verified ? 'verified_user' : 'user'
+  const { title, action } = words.changeRole
+  return askForm<ManagedUser | undefined>({
+    title: fill(title, { name }),
+    action,
+    fields: (
+      <Choices
+        label={words.role}
+        name="role"
+        value={role}
+        options={(['guest', unprivileged, 'host', 'admin'] as const).map((choice) => [
+          choice,
+          <span class="entry-lines">
+            <strong>{roleTitles[choice]}</strong>
+            <span class="small soft">{words.roleMeanings[choice]}</span>
+          </span>,
+        ])}
+      />
+    ),
+    async submit(given) {
+      const chosen = roleOf(String(given.get('role')))
+      if (chosen === undefined || chosen === role) return undefined
+      return mutate('PATCH /v1/admin/users/{id}', { params: { id }, body: { role: chosen } })
+    },
+  })
+}
+
+/** Loaded on request only, because each look is recorded in the audit log. */
+function Sessions({ person }: { person: ManagedUser }) {
+  const { id, display_name: name } = person
+  const params = { id }
+  const [isAsked, setAsked] = useState(false)
+  const heading = useRef<HTMLHeadingElement>(null)
+  const sessions = useQuery(
+    'GET /v1/admin/users/{id}/sessions',
+    isAsked ? { params, query: { per_page: 100 } } : undefined,
+    { isOnce: true },
+  )
+  const { text } = words.endSessions
+  const isOneself = id === user.value?.id
+  return (
+    <Section title={words.sessions} heading={heading}>
+      {isAsked ? (
+        <Loaded from={sessions} rows={2}>
+          {({ data }) =>
+            data.length === 0 ? (
+              <p class="soft">{words.noSessions}</p>
+            ) : (
+              <ul class="lines">
+                {data.map(({ id, user_agent, ip, created_at, last_used_at }) => (
+                  <li key={id} class="entry-lines">
+                    <span class="truncate" title={user_agent ?? undefined}>
+                      {deviceOf(user_agent)}
+                    </span>
+                    <span class="small soft">
+                      <Filled
+                        text={words.sessionTimes}
+                        values={{
+                          ip: ip ?? words.unknownIp,
+                          used: <Time at={last_used_at} />,
+                          since: <Time at={created_at} />,
+                        }}
+                      />
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      ) : (
+        <p class="soft small">{words.sessionsRecorded}</p>
+      )}
+      <div class="row wrap">
+        {!isAsked && (
+          <Button
+            onClick={() => {
+              setAsked(true)
+              heading.current?.focus()
+            }}
+          >
+            {words.showSessions}
+          </Button>
+        )}
+        <ActionButton
+          tone="danger"
+          texts={{ ...words.endSessions, text: isOneself ? words.endOwnSessions : text }}
+          values={{ name }}
+          work={async () => {
+            await mutate('DELETE /v1/admin/users/{id}/sessions', { params })
+            sessions.update((before) => ({ ...before, data: [] }))
+          }}
+        />
+      </div>
+    </Section>
+  )
+}
+
+const shownTickets = 20
+
+function Tickets({ person: { id, email } }: { person: ManagedUser }) {
+  const query = { user_id: id, limit: shownTickets + 1 }
+  const tickets = useQuery('GET /v1/admin/support/tickets', { query })
+  return (
+    <Section title={words.tickets}>
+      <Loaded from={tickets} rows={2}>
+        {({ data }) => (
+          <>
+            {data.length === 0 && <p class="soft">{words.noTickets}</p>}
+            <ul class="lines">
+              {data.slice(0, shownTickets).map(({ id, subject, status, updated_at }) => (
+                <li key={id} class="row between">
+                  <a class="truncate" href={`/console/desk/${id}`} dir="auto">
+                    {subject}
+                  </a>
+                  <span class="small soft end">
+                    {statusNames[status]} · <Time at={updated_at} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+            {data.length > shownTickets && (
+              <a href={`/console/desk?view=all&q=${encodeURIComponent(email)}`}>
+                {words.allTickets}
+              </a>
+            )}
+          </>
+        )}
+      </Loaded>
+    </Section>
+  )
+}
+
+/** Reports about the person. */
+function Reports({ person: { id } }: { person: ManagedUser }) {
+  const query = { reported_id: id, limit: shownTickets }
+  const reports = useQuery('GET /v1/admin/reports', { query })
+  return (
+    <Section title={texts.console.areas.reports}>
+      <Loaded from={reports} rows={2}>
+        {({ data }) =>
+          data.length === 0 ? <p class="soft">{words.noReports}</p> : <ReportLines reports={data} />
+        }
+      </Loaded>
+    </Section>
+  )
+}
+
+type DataProps = { person: ManagedUser; isOnlyAdmin: boolean; onRemove: () => void }
+
+function Data({ person, isOnlyAdmin, onRemove }: DataProps) {
+  const { id, email, disabled, display_name: name } = person
+  const params = { id }
+  return (
+    <Section title={words.data}>
+      <div class="row wrap">
+        <ActionButton
+          disabled={disabled}
+          title={disabled ? words.noMailDisabled : undefined}
+          texts={words.reset}
+          values={{ email }}
+          work={() => mutate('POST /v1/admin/users/{id}/password-reset', { params })}
+        />
+        <ActionButton
+          texts={words.export}
+          work={async () => {
+            const everything = await request('GET /v1/admin/users/{id}/export', { params })
+            const text = JSON.stringify(everything, null, 2)
+            download(`hostline-${id}.json`, text, 'application/json')
+          }}
+        />
+        <ActionButton
+          tone="danger"
+          disabled={isOnlyAdmin}
+          texts={words.remove}
+          values={{ name, email }}
+          typed={name}
+          work={async () => {
+            await mutate('DELETE /v1/admin/users/{id}', { params })
+            onRemove()
+          }}
+        />
+        <ActionButton
+          tone="danger"
+          disabled={isOnlyAdmin}
+          texts={words.purge}
+          values={{ name, email }}
+          typed={name}
+          work={async () => {
+            await mutate('POST /v1/admin/users/{id}/purge', { params })
+            onRemove()
+          }}
+        />
+      </div>
+      <p class="soft small">{fill(words.exportHint, { name })}</p>
+    </Section>
+  )
+}

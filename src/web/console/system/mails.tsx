@@ -1,0 +1,167 @@
+import { useState } from 'preact/hooks'
+import type { Answer, Settings } from '../../../../client/src/contract.ts'
+import { Button } from '../../kit/button.tsx'
+import { Problems } from '../../kit/field.tsx'
+import { TextArea, TextField } from '../../kit/fields.tsx'
+import { useForm } from '../../kit/form.tsx'
+import { Loaded } from '../../kit/list.tsx'
+import { navigate, query, withQuery } from '../../kit/router.ts'
+import { Select } from '../../kit/select.tsx'
+import { fill, type Language, language, languages, texts } from '../../kit/texts.tsx'
+import { toast } from '../../kit/toast.tsx'
+import { mutate, type Query, useQuery } from '../data.ts'
+import { request } from '../session.ts'
+import { MailPreview } from './mail-preview.tsx'
+
+const words = texts.console.system.mails
+const { edit, editOne, save } = texts.console.system
+const route = 'GET /v1/admin/settings'
+
+type Kind = Answer<'GET /v1/admin/settings/texts'>['kinds'][number]
+type Own = { subject?: string | null; body?: string | null }
+
+/** Every mail in a language, in HTML and as plain text, with the texts of the platform. */
+export function Mails() {
+  const kinds = useQuery('GET /v1/admin/settings/texts', {})
+  const settings = useQuery(route, {}, { every: 10 })
+  const wanted = query.value.get('lang')
+  const lang = languages.find(([name]) => name === wanted)?.[0] ?? language.value
+  return (
+    <>
+      <div class="row between wrap">
+        <p class="soft">{words.about}</p>
+        <Select
+          label={words.language}
+          value={lang}
+          options={languages}
+          choose={(chosen) => navigate(withQuery({ lang: chosen }), 'replace')}
+        />
+      </div>
+      <Loaded from={settings}>
+        {({ texts: stored }) => (
+          <Loaded from={kinds}>
+            {({ kinds }) => (
+              <ul class="mails">
+                {kinds.map((kind) => (
+                  <li key={`${kind.kind} ${lang}`} class="card stack tight" lang={lang}>
+                    <Mail
+                      kind={kind}
+                      lang={lang}
+                      own={stored[kind.kind]?.[lang] ?? {}}
+                      settings={settings}
+                    />
+                  </li>
+                ))}
+              </ul>
+            )}
+          </Loaded>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+type MailProps = { kind: Kind; lang: Language; own: Own; settings: Query<Settings> }
+
+function Mail({ kind, lang, own, settings }: MailProps) {
+  const [draft, setDraft] = useState<{ text: Own; before: Own }>()
+  const name = kind.kind
+  const usual = kind.texts[lang]
+  const shown = draft?.text ?? own
+  return (
+    <>
+      <div class="row between">
+        <code class="soft">{name}</code>
+        {own.subject || own.body ? <span class="badge">{words.own}</span> : null}
+        {!draft && (
+          <Button
+            label={fill(editOne, { name })}
+            onClick={() => setDraft({ text: { ...usual, ...own }, before: own })}
+          >
+            {edit}
+          </Button>
+        )}
+      </div>
+      {draft && (
+        <Editor kind={kind} lang={lang} settings={settings} draft={draft} change={setDraft} />
+      )}
+      <MailPreview mail={{ kind: name, lang, ...shown }} />
+    </>
+  )
+}
+
+type Draft = { text: Own; before: Own }
+type EditorProps = Omit<MailProps, 'own'> & {
+  draft: Draft
+  change: (draft: Draft | undefined) => void
+}
+
+function Editor({ kind, lang, settings, draft, change }: EditorProps) {
+  const { kind: name, placeholders, required } = kind
+  const usual = kind.texts[lang]
+  const { text, before } = draft
+  const form = useForm(async () => {
+    const { texts: stored } = await request(route, {})
+    const current = stored[name]?.[lang] ?? {}
+    if (JSON.stringify(current) !== JSON.stringify(before)) {
+      change({ text, before: current })
+      toast(fill(words.meanwhile, { text: current.subject ?? current.body ?? words.usual }))
+      return
+    }
+    // The default text stays the default when a later version changes it.
+    const own = Object.fromEntries(
+      (['subject', 'body'] as const).flatMap((part) =>
+        text[part]?.trim() && text[part] !== usual[part] ? [[part, text[part]]] : [],
+      ),
+    )
+    const { [lang]: _, ...others } = stored[name] ?? {}
+    const isOwn = Object.keys(own).length > 0
+    const changed = { ...stored, [name]: isOwn ? { ...others, [lang]: own } : others }
+    const saved = await mutate('PATCH /v1/admin/settings', { body: { texts: changed } })
+    settings.update(() => saved)
+    change(undefined)
+    toast(texts.console.system.settings.saved)
+  })
+  const place = `texts.${name}.${lang}`
+  return (
+    <form class="stack tight" onSubmit={form.onSubmit}>
+      <Problems.Provider value={form.problems}>
+        <TextField
+          label={words.subject}
+          name={`${place}.subject`}
+          value={text.subject ?? ''}
+          maxLength={200}
+          dir="auto"
+          onInput={({ currentTarget }) =>
+            change({ text: { ...text, subject: currentTarget.value }, before })
+          }
+        />
+        <TextArea
+          label={words.body}
+          hint={[
+            fill(words.placeholders, { names: placeholders.map((one) => `{${one}}`).join(' ') }),
+            ...(required ? [fill(words.required, { name: `{${required}}` })] : []),
+          ].join(' ')}
+          name={`${place}.body`}
+          rows={8}
+          value={text.body ?? ''}
+          onInput={({ currentTarget }) =>
+            change({ text: { ...text, body: currentTarget.value }, before })
+          }
+        />
+      </Problems.Provider>
+      {form.problem && (
+        <p class="error" role="alert">
+          {form.problem}
+        </p>
+      )}
+      <div class="row wrap">
+        <Button submits tone="primary" disabled={form.isBusy}>
+          {save}
+        </Button>
+        <Button onClick={() => change({ text: usual, before })}>{words.usual}</Button>
+        <Button onClick={() => change(undefined)}>{texts.kit.cancel}</Button>
+      </div>
+    </form>
+  )
+}

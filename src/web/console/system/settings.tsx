@@ -1,0 +1,276 @@
+import { useState } from 'preact/hooks'
+import type { Settings, SettingsUpdate } from '../../../../client/src/contract.ts'
+import { Button } from '../../kit/button.tsx'
+import { Problems } from '../../kit/field.tsx'
+import { TextField } from '../../kit/fields.tsx'
+import { useForm } from '../../kit/form.tsx'
+import { Loaded, Section } from '../../kit/list.tsx'
+import { Select } from '../../kit/select.tsx'
+import { fill, language, texts } from '../../kit/texts.tsx'
+import { toast } from '../../kit/toast.tsx'
+import { ImageButton } from '../../kit/uploads.tsx'
+import { mutate, type Query, useQuery } from '../data.ts'
+import { client, request } from '../session.ts'
+import { MailPreview } from './mail-preview.tsx'
+
+const words = texts.console.system.settings
+const route = 'GET /v1/admin/settings'
+
+// The texts of mails have a page of their own.
+type Name = Exclude<keyof Settings, 'texts'>
+type Kind = 'text' | 'number' | 'colour' | 'image' | 'links' | 'choice'
+const kinds: Record<Name, Kind> = {
+  platform_name: 'text',
+  logo_url: 'image',
+  accent: 'colour',
+  app_url: 'text',
+  support_email: 'text',
+  links: 'links',
+  unread_mail_minutes: 'number',
+  mail_content: 'choice',
+  push_content: 'choice',
+  message_retention_days: 'number',
+  ticket_retention_days: 'number',
+  registration: 'choice',
+}
+const groups = {
+  face: ['platform_name', 'logo_url', 'accent', 'app_url', 'support_email'],
+  links: ['links'],
+  messages: ['unread_mail_minutes', 'mail_content', 'push_content'],
+  keeping: ['message_retention_days', 'ticket_retention_days'],
+  access: ['registration'],
+} as const satisfies Record<string, Name[]>
+const groupNames = ['face', 'links', 'messages', 'keeping', 'access'] as const
+const choices = {
+  mail_content: ['full', 'sender', 'none'],
+  push_content: ['full', 'sender', 'none'],
+  registration: ['open', 'off'],
+} as const
+const linkNames = ['home', 'conversation', 'ticket', 'notification'] as const
+
+/** Changes that are not saved yet, with the values that they replace. Null is the default. */
+type Draft = Partial<Record<Name, { value: unknown; before: unknown }>>
+
+const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+const namesIn = (draft: Draft) => Object.keys(draft) as Name[] // its only keys
+const bodyOf = (draft: Draft): SettingsUpdate =>
+  Object.fromEntries(namesIn(draft).map((name) => [name, draft[name]?.value]))
+
+export function SettingsPage() {
+  const stored = useQuery(route, {}, { every: 10 })
+  const usual = useQuery('GET /v1/admin/settings/defaults', {})
+  return (
+    <Loaded from={usual}>
+      {(defaults) => (
+        <Loaded from={stored}>
+          {(settings) => <SettingsForm query={stored} settings={settings} defaults={defaults} />}
+        </Loaded>
+      )}
+    </Loaded>
+  )
+}
+
+type FormProps = { query: Query<Settings>; settings: Settings; defaults: Settings }
+
+function SettingsForm({ query, settings, defaults }: FormProps) {
+  const [draft, setDraft] = useState<Draft>({})
+  const form = useForm(async () => {
+    const fresh = await request(route, {})
+    query.update(() => fresh)
+    // Somebody else has changed the same: the fields say so.
+    if (namesIn(draft).some((name) => !isSame(draft[name]?.before, fresh[name]))) return
+    const saved = await mutate('PATCH /v1/admin/settings', { body: bodyOf(draft) })
+    query.update(() => saved)
+    setDraft({})
+    toast(words.saved)
+  })
+  const isChanged = namesIn(draft).length > 0
+
+  function change(name: Name, value: unknown, before = draft[name]?.before ?? settings[name]) {
+    const { [name]: _, ...others } = draft
+    const isBack = isSame(value ?? defaults[name], settings[name])
+    setDraft(isBack ? others : { ...others, [name]: { value, before } })
+  }
+
+  return (
+    <form class="settings" onSubmit={form.onSubmit} noValidate>
+      <Problems.Provider value={form.problems}>
+        <div class="stack">
+          {groupNames.map((group) => (
+            <Section key={group} title={words.groups[group]} level={2} class="card">
+              {groups[group].map((name) => (
+                <Setting
+                  key={name}
+                  name={name}
+                  draft={draft}
+                  settings={settings}
+                  defaults={defaults}
+                  change={change}
+                />
+              ))}
+            </Section>
+          ))}
+        </div>
+        <aside class="stack">
+          <Preview draft={draft} settings={settings} defaults={defaults} />
+          {form.problem && (
+            <p class="error" role="alert">
+              {form.problem}
+            </p>
+          )}
+          <div class="row">
+            <Button submits tone="primary" disabled={!isChanged || form.isBusy}>
+              {texts.console.system.save}
+            </Button>
+            {isChanged && <Button onClick={() => setDraft({})}>{words.discard}</Button>}
+          </div>
+        </aside>
+      </Problems.Provider>
+    </form>
+  )
+}
+
+type SettingProps = {
+  name: Name
+  draft: Draft
+  settings: Settings
+  defaults: Settings
+  change: (name: Name, value: unknown, before?: unknown) => void
+}
+
+function Setting(props: SettingProps) {
+  const { name, draft, settings, change } = props
+  const drafted = draft[name]
+  const isStale = drafted && !isSame(drafted.before, settings[name])
+  return (
+    <>
+      <Input {...props} />
+      {isStale && (
+        <div class="notice warning row between wrap" role="alert">
+          <span>{fill(words.meanwhile, { value: shownText(settings[name]) })}</span>
+          <span class="row">
+            <Button onClick={() => change(name, settings[name])}>{words.takeTheirs}</Button>
+            <Button onClick={() => change(name, drafted.value, settings[name])}>
+              {words.keepMine}
+            </Button>
+          </span>
+        </div>
+      )}
+    </>
+  )
+}
+
+const shownText = (value: unknown) =>
+  typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value)
+
+function Input({ name, draft, settings, defaults, change }: SettingProps) {
+  const { label, hint } = words.fields[name]
+  const usual = defaults[name]
+  const drafted = draft[name]
+  const value = drafted ? (drafted.value ?? usual) : settings[name]
+  const kind = kinds[name]
+  if (kind === 'links') {
+    return <Links links={value as Settings['links']} change={(links) => change(name, links)} /> // of this setting
+  }
+  if (kind === 'image')
+    return <Logo url={value as string | null} change={(url) => change(name, url)} />
+  if (kind === 'choice') {
+    const options: readonly string[] = choices[name as keyof typeof choices] // the settings of that kind
+    const meanings: Record<string, string> = words.choices
+    return (
+      <>
+        <Select
+          isField
+          label={label}
+          value={String(value)}
+          options={options.map((option) => [option, meanings[option] ?? option] as const)}
+          choose={(chosen) => change(name, chosen)}
+        />
+        <p class="hint small soft">{hint}</p>
+      </>
+    )
+  }
+  const shown = isSame(value, usual) && kind !== 'colour' ? '' : String(value ?? '')
+  return (
+    <TextField
+      label={label}
+      hint={usual === null ? hint : `${hint} ${fill(words.default, { value: String(usual) })}`}
+      name={name}
+      type={kind === 'colour' ? 'color' : 'text'}
+      value={shown}
+      placeholder={String(usual ?? '')}
+      spellcheck={false}
+      {...(kind === 'number' && { inputMode: 'numeric' as const })}
+      onInput={({ currentTarget: { value: text } }) => change(name, parsed(kind, text.trim()))}
+    />
+  )
+}
+
+function parsed(kind: Kind, text: string) {
+  if (text === '') return null
+  return kind === 'number' && /^\d+$/.test(text) ? Number(text) : text
+}
+
+type LinksProps = { links: Settings['links']; change: (links: Settings['links']) => void }
+
+const Links = ({ links, change }: LinksProps) => (
+  <>
+    <p class="soft small">{words.fields.links.hint}</p>
+    {linkNames.map((name) => (
+      <TextField
+        key={name}
+        label={words.links[name]}
+        name={`links.${name}`}
+        value={links[name] ?? ''}
+        placeholder={
+          name === 'home' ? 'https://app.example.com/' : `https://app.example.com/${name}/{id}`
+        }
+        spellcheck={false}
+        onInput={({ currentTarget: { value } }) => {
+          const { [name]: _, ...others } = links
+          change(value.trim() === '' ? others : { ...others, [name]: value.trim() })
+        }}
+      />
+    ))}
+  </>
+)
+
+function Logo({ url, change }: { url: string | null; change: (url: string | null) => void }) {
+  const { label, hint } = words.fields.logo_url
+  return (
+    <div class="field">
+      <span class="label">{label}</span>
+      <div class="row wrap">
+        {url && <img src={url} alt="" height="40" />}
+        <ImageButton text={words.upload} send={client.files.upload} choose={change} />
+        {url && <Button onClick={() => change(null)}>{words.noLogo}</Button>}
+      </div>
+      <span class="hint">{hint}</span>
+    </div>
+  )
+}
+
+type PreviewProps = Pick<SettingProps, 'draft' | 'settings' | 'defaults'>
+
+/** The head of the account pages, and a mail. */
+function Preview({ draft, settings, defaults }: PreviewProps) {
+  const shown = { ...settings }
+  for (const name of namesIn(draft))
+    Object.assign(shown, { [name]: draft[name]?.value ?? defaults[name] })
+  const { platform_name: name, logo_url: logo, app_url: url } = shown
+  const body = bodyOf(draft)
+  const changes = namesIn(draft).length > 0 ? { settings: body } : {}
+  return (
+    <>
+      <Section title={words.accountPage} level={2} class="card">
+        <p class="word-mark" dir="auto">
+          {logo ? <img src={logo} alt={name} height="40" /> : name}
+        </p>
+        {url && <p>{fill(words.back, { platform: name })}</p>}
+      </Section>
+      <Section title={words.mail} level={2} class="card">
+        <MailPreview mail={{ kind: 'verify_email', lang: language.value, ...changes }} />
+      </Section>
+    </>
+  )
+}

@@ -1,0 +1,32 @@
+import { ownFile } from './file-link.tsx'
+
+const tints = 6
+
+type AvatarProps = { name: string; picture?: string | null | undefined }
+
+/** The picture, or initials. A picture on another host would reveal to that host who looks. */
+export function Avatar({ name, picture }: AvatarProps) {
+  const own = picture ? ownFile(picture) : undefined
+  if (own) return <img class="avatar" src={own} alt="" loading="lazy" />
+  return (
+    <span class="avatar" aria-hidden="true" data-tint={tintOf(name)}>
+      {initials(name)}
+    </span>
+  )
+}
+
+/** The same person has the same tint everywhere. */
+function tintOf(name: string): number {
+  let sum = 0
+  for (const letter of name) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9_973
+  return sum % tints
+}
+
+function initials(name: string): string {
+  const parts = name.trim().split(/\s+/)
+  const chosen = parts.length > 1 ? [parts[0], parts.at(-1)] : [parts[0]]
+  return chosen
+    .map((part) => [...(part ?? '')][0] ?? '')
+    .join('')
+    .toUpperCase()
+}

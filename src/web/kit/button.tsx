@@ -1,0 +1,95 @@
+import type { ComponentChildren, ComponentType, Ref } from 'preact'
+import { useAction } from './action.ts'
+import { confirmAction } from './dialog.tsx'
+import { fill } from './texts.tsx'
+import { toast } from './toast.tsx'
+
+type Common = {
+  tone?: 'primary' | 'danger' | 'ghost' | 'ghost danger' | undefined
+  icon?: ComponentType | undefined
+  /** The accessible name where the text alone does not say which one. */
+  label?: string | undefined
+  title?: string | undefined
+  class?: string | undefined
+  disabled?: boolean | undefined
+  /** Looks disabled and keeps the focus. */
+  isBusy?: boolean | undefined
+  expanded?: boolean | undefined
+  of?: Ref<HTMLButtonElement> | undefined
+  children?: ComponentChildren
+}
+type ButtonProps = Common & { onClick?: (() => unknown) | undefined; submits?: boolean }
+
+export function Button(props: ButtonProps) {
+  const { tone = '', icon: Icon, label, title, disabled, isBusy, expanded, submits } = props
+  return (
+    <button
+      type={submits ? 'submit' : 'button'}
+      class={['button', tone, props.class].filter(Boolean).join(' ')}
+      aria-label={label}
+      title={title}
+      disabled={disabled}
+      aria-disabled={isBusy}
+      aria-expanded={expanded}
+      ref={props.of ?? null}
+      onClick={() => {
+        if (!isBusy) props.onClick?.()
+      }}
+    >
+      {Icon && <Icon />}
+      {props.children}
+    </button>
+  )
+}
+
+type IconButtonProps = Omit<ButtonProps, 'children' | 'icon'> & {
+  icon: ComponentType
+  label: string
+  /** The shortcut, for the tooltip. */
+  keys?: string
+  children?: ComponentChildren
+}
+
+export function IconButton({ keys, tone = 'ghost', ...props }: IconButtonProps) {
+  const title = props.title ?? (keys ? `${props.label} (${keys})` : props.label)
+  return (
+    <Button {...props} tone={tone} title={title} class={['icon', props.class].join(' ').trim()} />
+  )
+}
+
+type ActionTexts = {
+  button: string
+  /** The accessible name where the button's text alone does not say which one. */
+  label?: string
+  /** With it, the action is asked about first: `title`, `text`, and `action` for the button that confirms. */
+  title?: string
+  text?: string
+  action?: string
+  /** Said after success. */
+  done?: string
+}
+type ActionButtonProps = Omit<Common, 'label' | 'children'> & {
+  texts: ActionTexts
+  /** The values of the places in the texts. */
+  values?: Record<string, string | number>
+  /** Has to be typed before. */
+  typed?: string
+  work: () => Promise<unknown>
+}
+
+/** Asks, works, and says what happened; one at a time. */
+export function ActionButton({ texts, values = {}, typed, work, ...props }: ActionButtonProps) {
+  const { button, label, title, text = '', action = button, done } = texts
+  const { run, isBusy } = useAction(async () => {
+    const question = { title: fill(title ?? '', values), text: fill(text, values), action, typed }
+    const isDangerous = props.tone?.includes('danger')
+    if (title !== undefined && !(await confirmAction({ ...question, isDangerous }))) return
+    await work()
+    if (done !== undefined) toast(fill(done, values))
+  })
+  return (
+    <Button {...props} label={label && fill(label, values)} isBusy={isBusy} onClick={run}>
+      {button}
+    </Button>
+  )
+}

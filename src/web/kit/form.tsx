@@ -1,0 +1,111 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Button } from './button.tsx'
+import { openDialog } from './dialog.tsx'
+import { errorText, fieldProblems } from './errors.ts'
+import { Problems } from './field.tsx'
+import { texts } from './texts.tsx'
+import './form.css'
+
+/** Submits a form once: clears it on success; keeps the input and shows the errors on failure. */
+export function useForm(work: (given: FormData) => Promise<unknown>) {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const sent = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (error === undefined) return
+    const wrong = sent.current?.querySelector<HTMLElement>('[aria-invalid="true"], .error')
+    wrong?.scrollIntoView({ block: 'nearest' })
+    wrong?.focus()
+  }, [error])
+
+  async function onSubmit(event: SubmitEvent) {
+    event.preventDefault()
+    const form = event.currentTarget as HTMLFormElement // the handler is a form's
+    if (isBusy) return
+    sent.current = form
+    setBusy(true)
+    setError(undefined)
+    try {
+      await work(new FormData(form))
+      form.reset()
+    } catch (caught) {
+      setError(caught)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  const problems = fieldProblems(error)
+  const isOfFields = Object.keys(problems).length > 0
+  const problem = error === undefined || isOfFields ? undefined : errorText(error).text
+  return { onSubmit, isBusy, error, problems, problem }
+}
+
+type FormQuestion<T> = {
+  title: string
+  text?: ComponentChildren
+  action: string
+  tone?: 'primary' | 'danger'
+  /** They show their own problems. */
+  fields: ComponentChildren
+  submit: (given: FormData) => Promise<T>
+}
+
+/** Asks with a form in a dialog. It stays open, with its input, until `submit` has succeeded.
+ *  @returns the result of `submit`; undefined when the form was cancelled */
+export function askForm<T>(question: FormQuestion<T>): Promise<T | undefined> {
+  return openDialog<T>((close) => <FormDialog {...question} close={close} />)
+}
+
+function FormDialog<T>(props: FormQuestion<T> & { close: (result?: T) => void }) {
+  const { title, text, action, tone = 'primary', fields, submit, close } = props
+  const form = useForm(async (given) => close(await submit(given)))
+  const element = useRef<HTMLFormElement>(null)
+  useStayOpen(element, form.isBusy)
+  return (
+    <form onSubmit={form.onSubmit} ref={element}>
+      <h2>{title}</h2>
+      {text && <p class="soft">{text}</p>}
+      <Problems.Provider value={form.problems}>{fields}</Problems.Provider>
+      {form.problem && (
+        <p class="error" role="alert" tabIndex={-1}>
+          {form.problem}
+        </p>
+      )}
+      <div class="actions">
+        <Button disabled={form.isBusy} onClick={() => close()}>
+          {texts.kit.cancel}
+        </Button>
+        <Button submits tone={tone} disabled={form.isBusy}>
+          {action}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+/** Keeps the dialog open while the request runs: the response may hold a secret that is shown only once. */
+function useStayOpen(form: { current: HTMLFormElement | null }, isBusy: boolean) {
+  useLayoutEffect(() => {
+    const dialog = form.current?.closest('dialog')
+    if (!isBusy || !dialog) return
+    const refuseEscape = (event: KeyboardEvent) => {
+      // The identity dialog may open above this one.
+      const used = document.activeElement?.closest('dialog') ?? dialog
+      if (event.key === 'Escape' && used === dialog) refuse(event)
+    }
+    dialog.addEventListener('cancel', refuse, true)
+    // Browsers close a dialog on the second Escape in a row, whatever `cancel` says.
+    addEventListener('keydown', refuseEscape, true)
+    return () => {
+      dialog.removeEventListener('cancel', refuse, true)
+      removeEventListener('keydown', refuseEscape, true)
+    }
+  }, [isBusy])
+}
+
+function refuse(event: Event) {
+  event.preventDefault()
+  event.stopImmediatePropagation()
+}

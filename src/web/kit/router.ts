@@ -1,0 +1,59 @@
+import { computed, signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+
+const address = signal(new URL(location.href))
+
+/** The path without the page's prefix, such as `/console`. */
+export const path = computed(() => address.value.pathname)
+export const query = computed(() => address.value.searchParams)
+
+addEventListener('popstate', () => {
+  address.value = new URL(location.href)
+})
+
+/** Navigates within the page. `replace` leaves no entry for the back button. */
+export function navigate(to: string, how: 'push' | 'replace' = 'push'): void {
+  const next = new URL(to, location.href)
+  if (next.href === address.value.href) return
+  if (how === 'push') history.pushState(null, '', next)
+  else history.replaceState(null, '', next)
+  address.value = next
+}
+
+/** The URL with a changed query; undefined or empty removes a parameter. */
+export function withQuery(changes: Record<string, string | undefined>, pathname = path.value) {
+  const params = new URLSearchParams(query.value)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) params.set(name, value)
+    else params.delete(name)
+  }
+  const text = params.toString()
+  return pathname + (text && `?${text}`)
+}
+
+/** Handles clicks on links within the page; other links are left to the browser.
+ *  @param prefix such as `/console` */
+export function followLinks(prefix: string): void {
+  document.addEventListener('click', (event) => {
+    const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey)
+    const link = (event.target as Element).closest('a')
+    if (!link || !isPlain || event.defaultPrevented || link.target || link.download) return
+    const isOwn = link.origin === location.origin && `${link.pathname}/`.startsWith(`${prefix}/`)
+    if (!isOwn || link.getAttribute('href')?.startsWith('#')) return
+    event.preventDefault()
+    navigate(link.href)
+  })
+}
+
+/** Part of the document title: the open item. */
+export const openTitle = signal<string | undefined>(undefined)
+
+/** Sets the document title while the component is mounted. */
+export function useTitle(title: string | undefined): void {
+  useEffect(() => {
+    openTitle.value = title
+    return () => {
+      openTitle.value = undefined
+    }
+  }, [title])
+}

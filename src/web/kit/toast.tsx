@@ -1,0 +1,108 @@
+import { signal } from '@preact/signals'
+import { X } from 'lucide-preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { errorText } from './errors.ts'
+import { texts } from './texts.tsx'
+
+type Undo = { label: string; work: () => void }
+type ToastOptions = {
+  undo?: Undo | undefined
+  /** Called when the message goes without an undo. */
+  onEnd?: (() => void) | undefined
+}
+type Toast = ToastOptions & { id: number; text: string }
+
+const shownMilliseconds = 6_000
+const mostShown = 3
+const toasts = signal<Toast[]>([])
+/** The topmost dialog: everything outside a modal dialog is inert. */
+export const topDialog = signal<number | undefined>(undefined)
+const timers = new Map<number, ReturnType<typeof setTimeout>>()
+let lastId = 0
+
+/** Shows a message for a few seconds, longer while it is pointed at or focused, and announces it to screen readers.
+ *  @returns a function that ends it */
+export function toast(text: string, options: ToastOptions = {}): () => void {
+  const id = ++lastId
+  for (const old of toasts.value.slice(0, 1 - mostShown)) end(old)
+  const added = { ...options, id, text }
+  toasts.value = [...toasts.value, added]
+  start(added)
+  return () => end(added)
+}
+
+/** Shows an error as a toast. */
+export function toastError(error: unknown): void {
+  if (!(error instanceof Error && error.name === 'AbortError')) toast(errorText(error).text)
+}
+
+function start(shown: Toast) {
+  timers.set(
+    shown.id,
+    setTimeout(() => end(shown), shownMilliseconds),
+  )
+}
+
+function end(shown: Toast, how: 'undone' | 'over' = 'over') {
+  clearTimeout(timers.get(shown.id))
+  if (!timers.delete(shown.id)) return
+  toasts.value = toasts.value.filter((other) => other !== shown)
+  if (how === 'over') shown.onEnd?.()
+}
+
+const hold = () => {
+  for (const timer of timers.values()) clearTimeout(timer)
+}
+const resume = () => {
+  hold()
+  toasts.value.forEach(start)
+}
+
+/** The container of toasts, once in each page and in each dialog. The topmost shows them. */
+export function Toasts({ dialog }: { dialog?: number }) {
+  return topDialog.value === dialog ? <Frame /> : null
+}
+
+function Frame() {
+  const frame = useRef<HTMLDivElement>(null)
+  // A live region that appears with its text is not announced, so it is always there.
+  useLayoutEffect(() => frame.current?.showPopover(), [])
+  return (
+    <div
+      class="toasts"
+      role="status"
+      popover="manual"
+      ref={frame}
+      onMouseEnter={hold}
+      onMouseLeave={resume}
+      onFocusIn={hold}
+      onFocusOut={resume}
+    >
+      {toasts.value.map((shown) => (
+        <div class="toast" key={shown.id}>
+          <span>{shown.text}</span>
+          {shown.undo && (
+            <button
+              type="button"
+              class="button ghost"
+              onClick={() => {
+                end(shown, 'undone')
+                shown.undo?.work()
+              }}
+            >
+              {shown.undo.label}
+            </button>
+          )}
+          <button
+            type="button"
+            class="button ghost icon"
+            aria-label={texts.kit.close}
+            onClick={() => end(shown)}
+          >
+            <X />
+          </button>
+        </div>
+      ))}
+    </div>
+  )
+}

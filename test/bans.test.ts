@@ -1,0 +1,184 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createTestClock } from './support/clock.ts'
+import { hostline } from './support/command.ts'
+import { startService } from './support/service.ts'
+
+const clock = createTestClock()
+const environment = { TRUSTED_PROXIES: '127.0.0.1' }
+const service = await startService({ clock, listen: true, environment })
+afterAll(() => service[Symbol.asyncDispose]())
+const root = await service.registerAs('admin', 'root')
+const asRoot = (method: string, path: string, body?: object) =>
+  service.call(method, path, { token: root.token, body })
+const bans = '/v1/admin/bans'
+const password = 'correct horse'
+
+/** @returns the status and reason of a request from an address */
+async function from(ip: string, path: string, body: object) {
+  const headers = { 'x-forwarded-for': ip }
+  const { status, headers: answered } = await service.call('POST', `/v1/auth/${path}`, {
+    headers,
+    body,
+  })
+  return [status, answered.get('x-error-reason')]
+}
+const banned = [403, 'banned']
+const register = (email: string, ip = '203.0.113.1') =>
+  from(ip, 'register', { email, password, display_name: 'x' })
+const login = (email: string, ip = '203.0.113.1') => from(ip, 'login', { email, password })
+
+describe('a ban', () => {
+  test('of a mail domain covers its subdomains, registration, login and a new address', async () => {
+    const ada = await service.register('ada')
+    await register('old@mail.spam.example')
+    const { status, body } = await asRoot('POST', bans, {
+      kind: 'mail_domain',
+      value: 'Spam.example',
+      reason: 'wave',
+    })
+    expect([status, body]).toEqual([
+      201,
+      {
+        id: expect.any(String),
+        kind: 'mail_domain',
+        value: 'spam.example',
+        reason: 'wave',
+        created_at: expect.any(String),
+        until: null,
+      },
+    ])
+    for (const email of ['new@spam.example', 'new@mail.SPAM.example']) {
+      expect(await register(email)).toEqual(banned)
+    }
+    expect(await login('old@mail.spam.example')).toEqual(banned)
+    expect(await register('new@notspam.example')).toEqual([201, null])
+    const change = await service.call('POST', '/v1/auth/email/change', {
+      token: ada.token,
+      body: { new_email: 'ada@spam.example', password },
+    })
+    expect([change.status, change.headers.get('x-error-reason')]).toEqual(banned)
+  })
+
+  test('of an address keeps only its hash, and its sessions cannot be refreshed', async () => {
+    const mallory = await service.register('mallory')
+    const { body } = await asRoot('POST', bans, { kind: 'address', value: 'Mallory@example.com' })
+    expect(body).toMatchObject({ kind: 'address', value: null })
+    const stored = JSON.stringify(service.sqlite.query('SELECT * FROM bans').all())
+    const logged = JSON.stringify(
+      service.sqlite.query("SELECT * FROM audit_log WHERE action = 'ban_added'").all(),
+    )
+    expect(`${stored}${logged}`).not.toContain('mallory')
+    expect([await register('mallory@example.com'), await login('mallory@example.com')]).toEqual([
+      banned,
+      banned,
+    ])
+    const refresh = { refresh_token: mallory.refreshToken }
+    expect(await from('203.0.113.1', 'refresh', refresh)).toEqual([401, null])
+    const me = await service.call('GET', '/v1/users/me', { token: mallory.token })
+    expect(me.status).toBe(401)
+    const found = await asRoot('GET', `${bans}?kind=address&value=mallory@example.com`)
+    expect(found.body.data).toMatchObject([{ id: body.id }])
+    const withoutKind = await asRoot('GET', `${bans}?value=mallory@example.com`)
+    expect(withoutKind.body.error.details).toEqual({ kind: 'is required' })
+    const byPlatform = await service.call('POST', `/v1/service/users/${mallory.id}/sessions`, {
+      token: (await service.issueKey(['sessions'])).token,
+    })
+    expect([byPlatform.status, byPlatform.headers.get('x-error-reason')]).toEqual(banned)
+    expect((await asRoot('DELETE', `${bans}/${body.id}`)).status).toBe(204)
+    expect((await asRoot('DELETE', `${bans}/${body.id}`)).status).toBe(404)
+    expect(await login('mallory@example.com')).toEqual([200, null])
+  })
+
+  test.each([
+    ['198.51.100.0/24', '198.51.100.9', '198.51.101.9'],
+    ['2001:db8:1::/48', '2001:db8:1:2::3', '2001:db8:2::3'],
+  ])(
+    'of the network %s ends its sessions and their sockets, and no others',
+    async (value, inside, outside) => {
+      const headers = (ip: string) => ({ 'x-forwarded-for': ip })
+      const tokenFrom = async (ip: string) => {
+        const body = { email: `net${ip.length}${ip.replace(/\W/g, '')}@example.com`, password }
+        const answer = await service.call('POST', '/v1/auth/register', {
+          body,
+          headers: headers(ip),
+        })
+        return answer.body.access_token as string
+      }
+      const [lost, kept] = [await tokenFrom(inside), await tokenFrom(outside)]
+      const [closing, open] = [
+        await service.connect({ token: lost }),
+        await service.connect({ token: kept }),
+      ]
+      expect((await asRoot('POST', bans, { kind: 'network', value })).status).toBe(201)
+      expect(await closing.closed).toBe(4403)
+      const statusOf = async (token: string) =>
+        (await service.call('GET', '/v1/users/me', { token })).status
+      expect([await statusOf(lost), await statusOf(kept)]).toEqual([401, 200])
+      expect(await login('root@example.com', inside)).toEqual(banned)
+      expect(await login('root@example.com', outside)).toEqual([200, null])
+      open.close()
+    },
+  )
+
+  test('ends by itself, and a repeated one changes reason and end', async () => {
+    const until = new Date(clock.now() + 3_600_000).toISOString()
+    const value = 'brief.example'
+    const first = await asRoot('POST', bans, { kind: 'mail_domain', value, reason: 'a' })
+    const second = await asRoot('POST', bans, { kind: 'mail_domain', value, reason: 'b', until })
+    expect(second.body).toEqual({ ...first.body, reason: 'b', until })
+    expect(await register('x@brief.example')).toEqual(banned)
+    clock.advance(3_600_000)
+    expect(await register('x@brief.example')).toEqual([201, null])
+  })
+
+  test.each([
+    [{ kind: 'mail_domain', value: 'not a domain' }, 'value', 'is not valid'],
+    [{ kind: 'address', value: 'nobody' }, 'value', 'is not valid'],
+    [{ kind: 'network', value: '10.0.0.0/33' }, 'value', 'is not valid'],
+    [{ kind: 'network', value: '127.0.0.0/8' }, 'value', 'must not contain your own address'],
+    [
+      { kind: 'mail_domain', value: 'a.example', until: '2020-01-01T00:00:00Z' },
+      'until',
+      'must be in the future',
+    ],
+  ])('is refused: %j', async (body, field, problem) => {
+    const { token } = await service.login('root@example.com')
+    const answer = await service.call('POST', bans, { token, body })
+    expect([answer.status, answer.body.error.details]).toEqual([400, { [field]: problem }])
+  })
+})
+
+test('commands ban, show people and their sessions, log them out, and read the audit log', async () => {
+  const run = async (line: string) => (await hostline(line.split(' '), service.directory)).out
+  const carol = await service.register('carol')
+  expect(await run('ban add network 192.0.2.77/24 --reason flood')).toBe(
+    'network 192.0.2.77/24 is banned',
+  )
+  expect(await run('ban list')).toMatch(/network\t192\.0\.2\.0\/24\tflood\t/)
+  expect(await run('ban remove network 192.0.2.0/24')).toBe(
+    'network 192.0.2.0/24 is no longer banned',
+  )
+  const again = await hostline('ban remove network 192.0.2.0/24'.split(' '), service.directory)
+  expect(again).toMatchObject({ exitCode: 1, err: 'hostline: network 192.0.2.0/24 is not banned' })
+  clock.advance(500)
+  const shown = JSON.parse(await run('user show carol@example.com --json'))
+  expect(shown).toMatchObject({ id: carol.id, deliveries: expect.any(Array) })
+  expect(await run('user show carol@example.com')).toContain('email\tcarol@example.com')
+  expect(JSON.parse(await run('user sessions carol@example.com --json'))).toMatchObject([
+    { ip: '127.0.0.1' },
+  ])
+  expect(await run('user logout carol@example.com')).toContain('logged out on every device')
+  expect((await service.call('GET', '/v1/users/me', { token: carol.token })).status).toBe(401)
+  const since = new Date(clock.now() - 1_000).toISOString()
+  const about = JSON.parse(await run(`audit --user carol@example.com --since ${since} --json`))
+  expect(about.map(({ action }: { action: string }) => action)).toEqual([
+    'user_registered',
+    'sessions_viewed',
+    'session_ended',
+  ])
+  expect(await run('audit --action ban_removed')).toMatch(
+    /ban_removed\ttype=command_line id=\S+\ttype=ban id=\w+\t–\tkind=network value=192\.0\.2\.0\/24/,
+  )
+  const checked = JSON.parse(await run('check --json'))
+  expect(checked).toContainEqual({ subject: 'TLS', state: 'ok', message: 'off' })
+})

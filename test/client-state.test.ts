@@ -1,0 +1,283 @@
+import { expect, test } from 'bun:test'
+import {
+  openBlocks,
+  openInbox,
+  openNotifications,
+  openOutbox,
+  openThread,
+  openTicket,
+  openTickets,
+} from '../client/src/state.ts'
+import { ada, refusalOf, startChat } from './support/clients.ts'
+import { networkError, refusal } from './support/fault-proxy.ts'
+import { waitFor } from './support/wait.ts'
+
+test('an inbox follows messages, read marks and receipts, and reloads after a gap', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, service, friend, proxy } = chat
+  await client.connect()
+  const inbox = openInbox(client)
+  await waitFor(() => inbox.getSnapshot().status === 'ready')
+  let changes = 0
+  const unsubscribe = inbox.subscribe(() => changes++)
+  await chat.say('hello')
+  const first = () => inbox.getSnapshot().items[0]
+  await waitFor(() => first()?.unread_count === 1)
+  expect(first()).toMatchObject({ id: conversationId, last_message: { body: 'hello' } })
+  await client.conversations.markRead(conversationId)
+  expect(first()?.unread_count).toBe(0)
+  const other = await service.register('carl')
+  const otherId = await service.openConversation(other, chat.user)
+  await service.say(other, otherId, 'new here')
+  await waitFor(() => first()?.id === otherId)
+  const before = proxy.count('GET', '/v1/chat/conversations')
+  const changesBefore = changes
+  proxy.push({ type: 'resync', newest_message_id: client.newestMessageId() })
+  await waitFor(() => proxy.count('GET', '/v1/chat/conversations') > before)
+  await waitFor(() => changes > changesBefore)
+  expect(changes).toBeGreaterThan(2)
+  unsubscribe()
+  inbox.close()
+  const known = inbox.getSnapshot()
+  const { body: unheard } = await service.say(friend, conversationId, 'unheard')
+  await waitFor(() => client.newestMessageId() === unheard.id)
+  expect(inbox.getSnapshot()).toBe(known)
+})
+
+test('an inbox counts no quiet notice and no replayed message, and follows archive, data and state', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, service, friend } = chat
+  const { token } = await service.issueKey()
+  const post = (more: object) =>
+    service.call('POST', '/v1/service/messages', {
+      token,
+      body: { conversation_id: conversationId, body: 'Moved', ...more },
+    })
+  await client.connect()
+  const inbox = openInbox(client)
+  await waitFor(() => inbox.getSnapshot().status === 'ready')
+  const item = () => inbox.getSnapshot().items.find(({ id }) => id === conversationId)
+  await post({})
+  await waitFor(() => item()?.last_message?.type === 'notice')
+  expect(item()?.unread_count).toBe(0)
+  await post({ unread: true })
+  await waitFor(() => item()?.unread_count === 1)
+  const path = `/v1/service/conversations/${conversationId}`
+  await service.call('PATCH', path, { token, body: { state: 'read_only', data: { n: 1 } } })
+  await waitFor(() => item()?.may_send_reason === 'read_only')
+  expect(item()?.data).toEqual({ n: 1 })
+  await client.conversations.archive(conversationId)
+  await waitFor(() => item() === undefined)
+  await client.conversations.unarchive(conversationId)
+  await waitFor(() => item()?.unread_count === 1)
+  await client.conversations.archive(conversationId)
+  await waitFor(() => item() === undefined)
+  await post({ body: 'Back' })
+  await waitFor(() => item()?.last_message?.body === 'Back')
+  inbox.close()
+
+  chat.proxy.cut(1006)
+  await service.call('PATCH', path, { token, body: { state: 'open' } })
+  const { body: missed } = await service.say(friend, conversationId, 'missed')
+  const late = openInbox(client)
+  await waitFor(() => late.getSnapshot().items[0]?.last_message?.id === missed.id)
+  chat.advance(60_000)
+  await client.connect()
+  await waitFor(() => client.newestMessageId() === missed.id)
+  expect(late.getSnapshot().items[0]?.unread_count).toBe(2)
+  late.close()
+})
+
+test('a thread shows each message once, waiting ones apart, and who types', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, service, friend, proxy } = chat
+  for (let n = 1; n <= 32; n++) await chat.say(`${n}`)
+  await client.connect()
+  const thread = openThread(client, conversationId)
+  await waitFor(() => thread.getSnapshot().status === 'ready')
+  const bodies = () => thread.getSnapshot().items.map(({ body }) => body)
+  expect([bodies().length, bodies().at(-1), thread.getSnapshot().hasMore]).toEqual([30, '32', true])
+  await thread.loadEarlier()
+  expect(bodies()).toEqual(Array.from({ length: 32 }, (_, n) => `${n + 1}`))
+  const socket = await service.connect(friend)
+  socket.send({ type: 'typing', conversation_id: conversationId })
+  await waitFor(() => thread.getSnapshot().isTyping)
+  await chat.say('done')
+  await waitFor(() => bodies().at(-1) === 'done')
+  expect(thread.getSnapshot().isTyping).toBe(false)
+  const answered = Promise.withResolvers<() => void>()
+  proxy.onNextFrame('toClient', 'ack', answered.resolve)
+  const sent = thread.send({ body: 'mine' })
+  expect(thread.getSnapshot().waiting).toHaveLength(1)
+  const acknowledge = await answered.promise
+  await waitFor(() => bodies().at(-1) === 'mine')
+  expect(thread.getSnapshot().waiting).toEqual([])
+  acknowledge()
+  await sent
+  expect(bodies().filter((body) => body === 'mine')).toHaveLength(1)
+  thread.close()
+})
+
+test('notifications and tickets follow their frames', async () => {
+  await using chat = await startChat()
+  const { client } = chat
+  await client.connect()
+  const [notifications, tickets] = [openNotifications(client), openTickets(client)]
+  await waitFor(() => notifications.getSnapshot().status === 'ready')
+  await waitFor(() => tickets.getSnapshot().status === 'ready')
+  const ticket = await tickets.create({ subject: 'Help', body: 'It is broken.' })
+  expect(tickets.getSnapshot().items).toEqual([ticket])
+  await client.tickets.close(ticket.id)
+  await waitFor(() => tickets.getSnapshot().items[0]?.status === 'closed')
+  const notification = {
+    id: '01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    type: 'broadcast',
+    title: 'News',
+    body: 'Here',
+    data: {},
+    read: false,
+    created_at: new Date().toISOString(),
+  }
+  chat.proxy.push({ type: 'notification', notification, unread_count: 1 })
+  await waitFor(() => notifications.getSnapshot().unread === 1)
+  expect(notifications.getSnapshot().items).toMatchObject([{ title: 'News', read: false }])
+  await notifications.markAllRead()
+  expect(notifications.getSnapshot().items).toMatchObject([{ read: true }])
+})
+
+test('an outbox keeps refused messages until they are sent again', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, proxy, messagesPath } = chat
+  const outbox = openOutbox(client)
+  proxy.onNext(messagesPath, () => refusal(403, 'forbidden'))
+  const refused = refusalOf(client.send(conversationId, { body: 'again' }))
+  expect(outbox.getSnapshot().pending).toHaveLength(1)
+  await refused
+  const [one] = outbox.getSnapshot().refused
+  expect(one?.queued).toMatchObject({ message: { body: 'again' } })
+  if (one) await outbox.retry(one)
+  await waitFor(() => outbox.getSnapshot().pending.length === 0)
+  expect(outbox.getSnapshot().refused).toEqual([])
+  expect((await chat.stored()).map(({ body }) => body)).toEqual(['again'])
+})
+
+test('a thread keeps earlier messages when it comes back, shows removals in place, and starts anew after a gap', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, service, friend, proxy } = chat
+  for (let n = 1; n <= 35; n++) await chat.say(`${n}`)
+  const thread = openThread(client, conversationId)
+  const bodies = () => thread.getSnapshot().items.map(({ body }) => body)
+  await waitFor(() => thread.getSnapshot().status === 'ready')
+  await Promise.all([thread.reload(), thread.loadEarlier(), thread.loadEarlier()])
+  expect(bodies()).toHaveLength(35)
+  // No frame replays a message that comes between the first load and the first opening.
+  await chat.say('36')
+  await client.connect()
+  await waitFor(() => bodies().at(-1) === '36')
+  expect(bodies()).toHaveLength(36)
+  const [oldest] = thread.getSnapshot().items
+  const removal = `/v1/chat/conversations/${conversationId}/messages/${oldest?.id}`
+  await service.call('DELETE', removal, { token: friend.token })
+  await waitFor(() => bodies()[0] === '')
+  expect(thread.getSnapshot().items[0]?.deleted_at).toBeDefined()
+  await service.call('PUT', `/v1/chat/conversations/${conversationId}/read`, {
+    token: friend.token,
+  })
+  await waitFor(() => thread.getSnapshot().conversation?.participant_read_up_to)
+  expect(thread.getSnapshot().conversation?.participant).toMatchObject({ id: friend.id })
+
+  client.disconnect()
+  chat.advance(60_000) // a new minute for the limit
+  for (let n = 37; n <= 70; n++) await chat.say(`${n}`)
+  await client.connect()
+  await waitFor(() => bodies().at(-1) === '70')
+  await waitFor(() => thread.getSnapshot().status === 'ready' && bodies().length === 70)
+
+  client.disconnect()
+  chat.advance(60_000)
+  for (let n = 71; n <= 101; n++) {
+    await chat.say(`${n}`)
+    proxy.onNextFrame('toClient', 'new_message', () => {})
+  }
+  const newest_message_id = (await chat.stored()).at(-1)?.id
+  proxy.onNextFrame('toClient', 'ready', (forward) => {
+    forward()
+    proxy.push({ type: 'resync', newest_message_id })
+  })
+  await client.connect()
+  await waitFor(() => bodies().length === 30)
+  expect([bodies()[0], thread.getSnapshot().hasMore]).toEqual(['72', true])
+})
+
+test('an inbox opens a talk with anybody, and counts what the service alone can count', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, service, friend } = chat
+  await client.connect()
+  const inbox = openInbox(client)
+  await waitFor(() => inbox.getSnapshot().status === 'ready')
+  const other = await service.register('carl')
+  const id = await inbox.open(other.id)
+  expect(inbox.getSnapshot().items.find((one) => one.id === id)?.participant.id).toBe(other.id)
+  const [first] = [await chat.say('one'), await chat.say('two')]
+  const item = () => inbox.getSnapshot().items.find((one) => one.id === conversationId)
+  await waitFor(() => item()?.last_message?.body === 'two')
+  await client.conversations.markRead(conversationId, first.id)
+  await waitFor(() => item()?.unread_count === 1)
+  const path = `/v1/chat/conversations/${conversationId}/messages/${item()?.last_message?.id}`
+  await service.call('DELETE', path, { token: friend.token })
+  await waitFor(() => item()?.unread_count === 0)
+})
+
+test('a ticket shows all its messages, and replies that wait or were refused', async () => {
+  await using chat = await startChat()
+  const { client, proxy } = chat
+  const { id } = await client.tickets.create({ subject: 'Help', body: '0' })
+  for (const body of ['1', '2']) await client.tickets.reply(id, { body })
+  await client.connect()
+  // As a ticket of more than 200 messages comes.
+  proxy.onNext(`/v1/support/tickets/${id}`, async () => {
+    const { messages, ...ticket } = await client.tickets.get(id)
+    const route = 'GET /v1/support/tickets/{id}/messages'
+    const { pagination } = await client.request(route, { params: { id }, query: { limit: 1 } })
+    const messages_before = pagination.cursor
+    return Response.json({ ...ticket, messages: messages.slice(-1), messages_before })
+  })
+  const opened = openTicket(client, id)
+  const bodies = () => opened.getSnapshot().items.map(({ body }) => body)
+  await waitFor(() => opened.getSnapshot().status === 'ready')
+  expect([bodies(), opened.getSnapshot().hasMore]).toEqual([['2'], true])
+  await opened.loadEarlier()
+  expect(bodies()).toEqual(['0', '1', '2'])
+  const path = `/v1/support/tickets/${id}/messages`
+  proxy.onNext(path, networkError)
+  const sending = opened.reply({ body: 'late' })
+  expect(opened.getSnapshot().waiting).toMatchObject([{ reply: { body: 'late' } }])
+  await waitFor(() => proxy.count('POST', path) === 3)
+  proxy.onNext(path, () => refusal(403, 'forbidden'))
+  const outbox = openOutbox(client)
+  const refused = refusalOf(sending)
+  chat.timers.advance(1_000)
+  expect(await refused).toMatchObject({ code: 'forbidden' })
+  const [one] = outbox.getSnapshot().refused
+  if (one) await outbox.retry(one)
+  await waitFor(() => bodies().at(-1) === 'late')
+  expect(opened.getSnapshot().waiting).toEqual([])
+  await opened.closeTicket()
+  expect(opened.getSnapshot().ticket).toMatchObject({ subject: 'Help', status: 'closed' })
+})
+
+test('blocks follow other devices', async () => {
+  await using chat = await startChat()
+  const { client, friend } = chat
+  const phone = chat.create()
+  await phone.login(ada)
+  await client.connect()
+  const blocks = openBlocks(client)
+  const names = () => blocks.getSnapshot().blocks.map(({ user }) => user.id)
+  await phone.blocks.add(friend.id)
+  await waitFor(() => names().length === 1)
+  await blocks.remove(friend.id)
+  expect(names()).toEqual([])
+  await blocks.add(friend.id)
+  expect(names()).toEqual([friend.id])
+})

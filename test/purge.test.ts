@@ -1,0 +1,126 @@
+import { expect, test } from 'bun:test'
+import { createTestClock } from './support/clock.ts'
+import { hostline } from './support/command.ts'
+import { filesIn, upload } from './support/files.ts'
+import { damageOf } from './support/recount.ts'
+import { type Person, startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
+
+/** A spammer who wrote to two people, opened tickets and made a report, and an admin who answered. */
+async function openSpam() {
+  const clock = createTestClock()
+  const service = await startService({ clock })
+  const root = await service.registerAs('admin', 'root')
+  const [spammer, ada, bob] = [
+    await service.registerAs('host', 'spammer'),
+    await service.register('ada'),
+    await service.register('bob'),
+  ]
+  const as =
+    ({ token }: Person) =>
+    (method: string, path: string, body?: object) =>
+      service.call(method, path, { token, body })
+  const conversations = []
+  for (const victim of [ada, bob]) {
+    const id = await service.openConversation(spammer, victim)
+    for (let n = 0; n < 120; n++) await service.say(spammer, id, `buy ${n}`)
+    await service.say(victim, id, 'No, thank you.')
+    conversations.push(id)
+  }
+  const file = await upload(service, spammer, 'spam')
+  for (const subject of ['casino', 'casino again']) {
+    const { body } = await as(spammer)('POST', '/v1/support/tickets', { subject, body: 'win' })
+    const { body: attached } = await upload(service, root, 'terms')
+    const messages = `/v1/admin/support/tickets/${body.id}/messages`
+    await as(root)('POST', messages, {
+      body: 'No.',
+      attachments: [{ file_url: attached.file_url }],
+    })
+    await as(root)('POST', `/v1/admin/support/tickets/${body.id}/notes`, { body: 'spam' })
+  }
+  await as(ada)('POST', '/v1/support/tickets', { subject: 'Refund', body: 'casino' })
+  await as(spammer)('POST', '/v1/chat/broadcast', { body: 'casino' })
+  await as(spammer)('POST', '/v1/reports', { user_id: ada.id, reason: 'other', text: 'x' })
+  await as(ada)('POST', '/v1/reports', { user_id: spammer.id, reason: 'spam' })
+  const purged = () =>
+    waitFor(() => {
+      clock.advance(500)
+      const query = "SELECT details FROM audit_log WHERE action = 'user_purged'"
+      const details = service.sqlite.query<{ details: string }, []>(query).get()?.details
+      return details === undefined ? undefined : JSON.parse(details)
+    })
+  const dispose = () => service[Symbol.asyncDispose]()
+  return {
+    clock,
+    service,
+    root,
+    spammer,
+    ada,
+    bob,
+    as,
+    conversations,
+    file,
+    purged,
+    [Symbol.asyncDispose]: dispose,
+  }
+}
+
+test('a purge removes the account with its messages, files and tickets and its reports, and says how much', async () => {
+  await using it = await openSpam()
+  const { service, root, spammer, ada, as, conversations, purged } = it
+  const answer = await as(root)('POST', `/v1/admin/users/${spammer.id}/purge`)
+  expect([answer.status, answer.body]).toEqual([202, { user_id: spammer.id, status: 'processing' }])
+  expect(await purged()).toEqual({
+    messages: '240',
+    broadcasts: '1',
+    files: '1',
+    tickets: '2',
+    reports: '1',
+  })
+  expect(service.sqlite.query('SELECT body FROM broadcasts').values()).toEqual([['']])
+  for (const id of conversations) {
+    const { body } = await as(id === conversations[0] ? ada : it.bob)(
+      'GET',
+      `/v1/chat/conversations/${id}/messages?per_page=100&page=1`,
+    )
+    expect(body.pagination.total).toBe(121)
+    expect([...new Set(body.data.map((one: { body: string }) => one.body))]).toEqual([
+      'No, thank you.',
+      '',
+    ])
+  }
+  const { body: inbox } = await as(ada)('GET', '/v1/chat/conversations')
+  expect(inbox.data[0].unread_count).toBe(0)
+  const desk = '/v1/admin/support'
+  const { body: found } = await as(root)('GET', `${desk}/tickets?q=casino`)
+  expect(found.data.map(({ subject }: { subject: string }) => subject)).toEqual(['Refund'])
+  const { body: counts } = await as(root)('GET', `${desk}/counts`)
+  expect(counts.waiting).toBe(1)
+  const { body: reports } = await as(root)('GET', '/v1/admin/reports')
+  expect(reports.data).toMatchObject([{ reason: 'spam' }])
+  expect(service.sqlite.query('SELECT count(*) FROM ticket_messages').values()).toEqual([[1]])
+  expect(damageOf(service.sqlite)).toEqual([])
+  await waitFor(() => {
+    it.clock.advance(500)
+    return !filesIn(service).includes(it.file.body.id)
+  })
+  const next = await as(ada)('POST', '/v1/support/tickets', { subject: 'More', body: 'b' })
+  expect(next.status).toBe(201)
+})
+
+test('what a removed account left can be purged, by command as well; the last admin cannot', async () => {
+  await using it = await openSpam()
+  const { service, root, spammer, as, purged } = it
+  await as(root)('DELETE', `/v1/admin/users/${spammer.id}`)
+  expect((await as(root)('POST', `/v1/admin/users/${spammer.id}/purge`)).status).toBe(202)
+  expect(await purged()).toMatchObject({ messages: '240', tickets: '2' })
+  const last = await hostline(['user', 'purge', 'root@example.com'], service.directory)
+  expect(last).toMatchObject({ exitCode: 1, err: 'hostline: root@example.com is the last admin' })
+  const bob = await hostline(['user', 'purge', 'bob@example.com'], service.directory)
+  expect(bob).toMatchObject({
+    exitCode: 0,
+    out: expect.stringContaining('bob@example.com is removed'),
+  })
+  const unknown = await as(root)('POST', '/v1/admin/users/01ARZ3NDEKTSV4RRFFQ69G5FAV/purge')
+  expect(unknown.status).toBe(404)
+})

@@ -1,0 +1,502 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { excerptOf } from '../src/lib/text.ts'
+import { createTestClock } from './support/clock.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { size, testAtLength } from './support/faults.ts'
+import { type ReceivedMail, startMailServer } from './support/mail.ts'
+import { type ServerProcess, startServer } from './support/process.ts'
+import { createRandom } from './support/random.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
+
+const minute = 60_000
+
+type Said = { id: string; talk: string; to: string; at: number; body: string }
+type State = Said & { isOpen: boolean; isMailed: boolean; wasHeld: boolean }
+
+async function startMailing(folder: string, more: { listen?: boolean } = {}) {
+  const clock = createTestClock()
+  let isAway = false
+  const mail = await startMailServer({
+    onRcptTo: (_address, _session, answer) =>
+      answer(isAway ? Object.assign(new Error('busy'), { responseCode: 451 }) : null),
+  })
+  let dataDir = join(folder, 'data')
+  const start = () => startService({ clock, dataDir, environment: { SMTP_URL: mail.url }, ...more })
+  let service: TestService = await start()
+  const settled = () => {
+    const due = `SELECT 1 FROM outbox WHERE dead_at IS NULL AND run_at <= ${clock.now()}`
+    return service.sqlite.query(due).get() === null
+  }
+  const settle = () =>
+    waitFor(() => {
+      clock.advance(500)
+      return settled()
+    }, 'jobs that are due')
+  return {
+    clock,
+    mail,
+    service: () => service,
+    settle,
+    async pass(minutes: number) {
+      clock.advance(minutes * minute)
+      await settle()
+    },
+    async restart() {
+      await service.stop()
+      service = await start()
+    },
+    /** Goes on with a copy of the stored data, as after a crash or on another machine. */
+    async takeOver() {
+      const next = join(folder, crypto.randomUUID())
+      cpSync(dataDir, next, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+      await service.stop()
+      dataDir = next
+      service = await start()
+    },
+    setAway(value: boolean) {
+      isAway = value
+    },
+    /** A request of a person, which is a visit. */
+    async as({ email, id }: Person, method: string, path: string, body?: unknown) {
+      const { token } = await service.login(email)
+      const answer = await service.call(method, path, { token, body })
+      const mark = 'SELECT 1 FROM inboxes WHERE user_id = ? AND is_mailed'
+      await waitFor(() => service.sqlite.query(mark).get(id) === null, 'the end of the run')
+      return answer
+    },
+    async [Symbol.asyncDispose]() {
+      await service.stop()
+      await mail[Symbol.asyncDispose]()
+    },
+  }
+}
+type Mailing = Awaited<ReturnType<typeof startMailing>>
+
+const subjectOf = (text: string) => /^Subject: (.*)$/m.exec(text)?.[1] ?? ''
+const isAboutMessages = ({ text }: ReceivedMail) => /^New messages: /.test(subjectOf(text))
+const bodiesOf = ({ raw }: ReceivedMail) => [...new Set(raw.match(/word\d+/g) ?? [])].sort()
+
+async function startPair(options: { minutes?: number; listen?: boolean } = {}) {
+  const directory = temporaryDirectory()
+  const all = await startMailing(directory.path, { listen: options.listen ?? false })
+  const service = all.service()
+  const [ada, bob] = [
+    await service.registerAs('user', 'ada'),
+    await service.registerAs('user', 'bob'),
+  ]
+  const talk = await service.openConversation(ada, bob)
+  const admin = await service.registerAs('admin')
+  const set = (body: object) =>
+    service.call('PATCH', '/v1/admin/settings', { token: admin.token, body })
+  if (options.minutes !== undefined) await set({ unread_mail_minutes: options.minutes })
+  await all.settle()
+  all.mail.mails.length = 0
+  const messages = `/v1/chat/conversations/${talk}/messages`
+  return {
+    ...all,
+    ada,
+    bob,
+    talk,
+    set,
+    say: (body: string) => all.as(ada, 'POST', messages, { body }),
+    mails: () => all.mail.mails.filter(isAboutMessages),
+    async [Symbol.asyncDispose]() {
+      await all[Symbol.asyncDispose]()
+      directory[Symbol.dispose]()
+    },
+  }
+}
+
+describe('unread messages', () => {
+  test('are mailed once after 15 minutes, with a button, and again only after a visit', async () => {
+    await using all = await startPair()
+    await all.set({ links: { conversation: 'https://app.example.com/chat/{id}' } })
+    await all.say('word1')
+    await all.pass(10)
+    await all.say('word2')
+    await all.pass(4)
+    expect(all.mails()).toEqual([])
+    await all.pass(2)
+    const [mail] = all.mails()
+    expect(mail && [mail.to, subjectOf(mail.text), bodiesOf(mail)]).toEqual([
+      'bob@example.com',
+      'New messages: ada',
+      ['word1', 'word2'],
+    ])
+    expect(mail?.text).toContain(`https://app.example.com/chat/${all.talk}`)
+    await all.say('word3')
+    await all.pass(60)
+    expect(all.mails()).toHaveLength(1)
+    await all.as(all.bob, 'GET', '/v1/users/me')
+    await all.settle()
+    await all.pass(16)
+    expect(all.mails().map(bodiesOf)).toEqual([['word1', 'word2'], ['word3']])
+    const kinds = all
+      .service()
+      .sqlite.query('SELECT state FROM deliveries WHERE kind = ?')
+      .all('unread_mail')
+    expect(kinds).toEqual([{ state: 'sent' }, { state: 'sent' }])
+  })
+
+  test.each([
+    ['full', 'New messages: ada', ['ada', 'word1']],
+    ['sender', 'New messages: ada', ['ada']],
+    ['none', 'New messages: localhost', []],
+  ])('are mailed with %s content', async (mail_content, subject, shown) => {
+    await using all = await startPair()
+    await all.set({ mail_content })
+    await all.say('word1')
+    await all.pass(16)
+    const [mail] = all.mails()
+    const text = mail?.text ?? ''
+    expect(subjectOf(text)).toBe(subject)
+    expect(['ada', 'word1'].filter((part) => text.includes(part))).toEqual(shown)
+  })
+
+  test('are not mailed to people who want none, are not verified, or where it is off', async () => {
+    await using all = await startPair({ minutes: 0 })
+    await all.say('word1')
+    await all.pass(60)
+    await all.set({ unread_mail_minutes: 15 })
+    const preferences = '/v1/notifications/preferences'
+    await all.as(all.bob, 'PUT', preferences, { chat_message: { email: false } })
+    await all.say('word2')
+    await all.pass(60)
+    await all.as(all.bob, 'PUT', preferences, { chat_message: { email: true } })
+    all.service().sqlite.run('UPDATE users SET email_verified = 0 WHERE id = ?', [all.bob.id])
+    await all.say('word3')
+    await all.pass(60)
+    expect(all.mails()).toEqual([])
+  })
+
+  test('wait for the end of quiet hours', async () => {
+    await using all = await startPair()
+    const time = (minutes: number) =>
+      new Date(all.clock.now() + minutes * minute).toISOString().slice(11, 16)
+    const hours = { from: time(-60), to: time(60), time_zone: 'UTC' }
+    await all.as(all.bob, 'PUT', '/v1/users/me/quiet-hours', hours)
+    await all.say('word1')
+    await all.pass(16)
+    await all.say('word2')
+    await all.pass(40)
+    expect(all.mails()).toEqual([])
+    await all.pass(10)
+    expect(all.mails().map(bodiesOf)).toEqual([['word1', 'word2']])
+  })
+
+  test('are mailed although a device is connected; using it ends the run', async () => {
+    await using all = await startPair({ listen: true, minutes: 2 })
+    const device = await all.service().connect(await all.service().login(all.bob.email))
+    await all.say('word1')
+    await all.pass(3)
+    device.send({ type: 'ping' })
+    await device.next('pong')
+    await all.say('word2')
+    await all.pass(6)
+    expect(all.mails().map(bodiesOf)).toEqual([['word1']])
+    device.send({ type: 'typing', conversation_id: all.talk })
+    await device.settled()
+    await all.settle()
+    await all.pass(3)
+    expect(all.mails().map(bodiesOf)).toEqual([['word1'], ['word2']])
+  })
+
+  test('are mailed although the clock was set back', async () => {
+    await using all = await startPair()
+    await all.say('word1')
+    await all.pass(16)
+    await all.as(all.bob, 'GET', '/v1/users/me')
+    all.clock.setBack(10 * minute)
+    await all.say('word2')
+    await all.pass(30)
+    expect(all.mails().map(bodiesOf)).toEqual([['word1'], ['word2']])
+  })
+
+  test('are mailed once when the mail server was away, also after a visit meanwhile', async () => {
+    await using all = await startPair()
+    all.setAway(true)
+    await all.say('word1')
+    await all.pass(16)
+    await all.as(all.bob, 'GET', '/v1/users/me')
+    await all.pass(1)
+    expect(all.mails()).toEqual([])
+    all.setAway(false)
+    await all.pass(5)
+    await all.say('word2')
+    await all.pass(60)
+    expect(all.mails().map(bodiesOf)).toEqual([['word1']])
+  })
+
+  test('of silent notices and broadcasts are not mailed, and one job stands for many', async () => {
+    await using all = await startPair()
+    const service = all.service()
+    const { token } = await service.issueKey(['all'])
+    const host = await service.registerAs('host', 'hostess')
+    await service.call('PUT', `/v1/service/follows/${host.id}/${all.bob.id}`, { token })
+    const sent = await service.call('POST', '/v1/chat/broadcast', {
+      token: host.token,
+      body: { body: 'word1' },
+    })
+    const notice = { user_ids: [all.ada.id, all.bob.id], body: 'word2' }
+    const said = await service.call('POST', '/v1/service/messages', { token, body: notice })
+    expect([sent.status, said.status]).toEqual([201, 201])
+    await all.pass(20)
+    expect(all.mails()).toEqual([])
+    for (let n = 0; n < 5; n++) {
+      await all.say(`word${n}`)
+      await all.settle()
+    }
+    const jobs = service.sqlite.query('SELECT count(*) AS n FROM outbox WHERE kind = ?')
+    expect(jobs.get('unread_mail')).toEqual({ n: 1 })
+  })
+
+  test.each([
+    ['a b', 3, 'a b'],
+    ['one two three', 9, 'one two…'],
+    ['onetwothree', 5, 'onet…'],
+    ['one two', 4, 'one…'],
+    ['👍👍👍👍', 4, '👍👍👍👍'],
+    ['👍👍👍👍👍', 4, '👍👍👍…'],
+  ])('"%s" is cut to %i characters as "%s"', (text, max, cut) => {
+    expect(excerptOf(text, max)).toBe(cut)
+  })
+})
+
+test('a kill after the mail server has accepted a mail leads to no second one', async () => {
+  using directory = temporaryDirectory()
+  const clock = createTestClock(Date.now() - 60 * minute)
+  await using before = await startService({ clock, dataDir: directory.path })
+  const ada = await before.registerAs('user', 'ada')
+  const bob = await before.registerAs('user', 'bob')
+  await before.say(ada, await before.openConversation(ada, bob), 'word1')
+  await before.stop()
+  let server: ServerProcess | undefined
+  await using mail = await startMailServer({
+    onMail: (received) => isAboutMessages(received) && void server?.kill('SIGKILL'),
+  })
+  const start = () => startServer({ dataDir: directory.path, environment: { SMTP_URL: mail.url } })
+  server = await start()
+  await server.exited
+  await using _again = await start()
+  using sqlite = new Database(`${directory.path}/hostline.db`)
+  const job = sqlite.query('SELECT 1 FROM outbox WHERE kind = ?')
+  await waitFor(() => job.get('unread_mail') === null, 'the end of the job')
+  expect(mail.mails.filter(isAboutMessages)).toHaveLength(1)
+})
+
+/** Messages and what may be mailed of them, in the simplest form. */
+function createModel() {
+  const messages: State[] = []
+  const isRunning = new Set<string>()
+  const visitedAt = new Map<string, number>()
+  const held = new Map<string, Set<string>>()
+  let wasAt = 0
+
+  const holdsOf = (to: string, talk: string) => held.get(`${to} ${talk}`) ?? new Set()
+  const openTo = (to: string) => messages.filter((it) => it.to === to && it.isOpen)
+  const isShown = ({ to, talk }: State) => holdsOf(to, talk).size === 0
+
+  return {
+    openTo,
+    messages,
+    /** Jobs keep their time, so they wait until the clock has caught up. */
+    setBack(now: number) {
+      wasAt = Math.max(wasAt, now)
+    },
+    visited(user: string, now: number) {
+      isRunning.delete(user)
+      visitedAt.set(user, now)
+    },
+    said(message: Said) {
+      // A new message brings an archived conversation back.
+      for (const to of [message.to]) held.get(`${to} ${message.talk}`)?.delete('archived')
+      const isHeld = holdsOf(message.to, message.talk).size > 0
+      messages.push({ ...message, isOpen: true, isMailed: false, wasHeld: isHeld })
+    },
+    hold(to: string, talk: string, why: string, isOn: boolean) {
+      const key = `${to} ${talk}`
+      const holds = held.get(key) ?? new Set<string>()
+      held.set(key, holds)
+      if (isOn) holds.add(why)
+      else holds.delete(why)
+      for (const it of openTo(to)) if (it.talk === talk) it.wasHeld = true
+    },
+    isHeld: (to: string, talk: string, why: string) => holdsOf(to, talk).has(why),
+    read(to: string, talk: string) {
+      for (const it of openTo(to)) if (it.talk === talk) it.isOpen = false
+    },
+    removed(id: string) {
+      const message = messages.find((it) => it.id === id)
+      if (!message) return
+      message.isOpen = false
+      const counted = openTo(message.to).filter((it) => !holdsOf(it.to, it.talk).has('archived'))
+      if (counted.length === 0) isRunning.delete(message.to)
+    },
+    /** The mistakes in a mail that arrived now. */
+    mailed(user: string, bodies: string[], now: number): string[] {
+      const due = openTo(user).filter((it) => isShown(it) && !it.isMailed)
+      const wrong = bodies.filter((body) => !due.some((it) => it.body === body))
+      const oldest = Math.min(...due.map(({ at }) => at))
+      const problems = [
+        ...(isRunning.has(user) ? ['a second mail'] : []),
+        ...(wrong.length > 0 ? [`${wrong} is read, held or mailed`] : []),
+        ...(now < oldest + 15 * minute ? ['too early'] : []),
+      ]
+      isRunning.add(user)
+      for (const it of due) it.isMailed = true
+      return problems
+    },
+    /** Messages that should have been mailed by now. */
+    missing: (now: number) =>
+      messages.filter(
+        (it) =>
+          it.isOpen &&
+          !it.isMailed &&
+          !it.wasHeld &&
+          !isRunning.has(it.to) &&
+          now > Math.max(it.at, visitedAt.get(it.to) ?? 0, wasAt) + 16 * minute,
+      ),
+  }
+}
+
+async function runModel(seed: number, steps: number) {
+  using directory = temporaryDirectory()
+  await using all: Mailing = await startMailing(directory.path)
+  const random = createRandom(seed)
+  const model = createModel()
+  const { clock } = all
+  const people: Person[] = []
+  for (const name of ['ada', 'bob', 'eve']) {
+    people.push(await all.service().registerAs('user', name))
+  }
+  const [ada, bob, eve] = people as [Person, Person, Person]
+  const pairs = [
+    [ada, bob],
+    [bob, eve],
+  ] as const
+  const talks = new Map<string, readonly [Person, Person]>()
+  for (const pair of pairs) talks.set(await all.service().openConversation(...pair), pair)
+  const idOf = new Map(people.map(({ email, id }) => [email, id]))
+  let words = 0
+  let mails = 0
+
+  const act = async (who: Person, method: string, path: string, body?: unknown) => {
+    const answer = await all.as(who, method, path, body)
+    model.visited(who.id, clock.now())
+    return answer
+  }
+  const check = () => {
+    for (const mail of all.mail.mails.splice(0).filter(isAboutMessages)) {
+      mails++
+      const problems = model.mailed(idOf.get(mail.to) ?? '', bodiesOf(mail), clock.now())
+      expect([seed, problems]).toEqual([seed, []])
+    }
+    expect([seed, model.missing(clock.now())]).toEqual([seed, []])
+  }
+  const any = () => {
+    const [talk, pair] = random.pick([...talks])
+    const [me, other] = random.pick([pair, [pair[1], pair[0]] as const])
+    return { talk, me, other, path: `/v1/chat/conversations/${talk}` }
+  }
+  const say = async ({ talk, me, other, path } = any()) => {
+    const body = `word${++words}`
+    const { status, body: said } = await act(me, 'POST', `${path}/messages`, { body })
+    if (status !== 201) return
+    model.said({ id: said.id, talk, to: other.id, at: clock.now(), body })
+    model.hold(me.id, talk, 'archived', false)
+  }
+  const remove = async ({ id, talk, to }: Said) => {
+    const from = talks.get(talk)?.find((person) => person.id !== to)
+    if (!from) return
+    await act(from, 'DELETE', `/v1/chat/conversations/${talk}/messages/${id}`)
+    model.removed(id)
+  }
+  const removeAll = async (to: Person) => {
+    for (const message of model.openTo(to.id)) await remove(message)
+  }
+  const toggle = async (why: 'mute' | 'archived') => {
+    const { talk, me, path } = any()
+    const isOn = !model.isHeld(me.id, talk, why)
+    const place = why === 'mute' ? 'mute' : 'archive'
+    await act(me, isOn ? 'PUT' : 'DELETE', `${path}/${place}`)
+    model.hold(me.id, talk, why, isOn)
+  }
+  const operations: (() => Promise<unknown>)[] = [
+    () => say(),
+    () => say(),
+    // Somebody stays away: one mail, and the next after a visit or when nothing was left unread.
+    async () => {
+      const away = any()
+      for (const isRemoved of random.pick([
+        [false, false],
+        [false, true, false],
+      ])) {
+        if (isRemoved) await removeAll(away.other)
+        await say(away)
+        await all.pass(20)
+        check()
+      }
+      await act(away.other, 'GET', '/v1/chat/unread-count')
+      await all.pass(20)
+    },
+    async () => {
+      for (let n = 0; n < 3; n++) await say()
+    },
+    async () => {
+      const { talk, me, path } = any()
+      if (model.isHeld(me.id, talk, 'block')) return
+      await act(me, 'PUT', `${path}/read`)
+      model.read(me.id, talk)
+    },
+    async () => act(random.pick(people), 'GET', '/v1/chat/unread-count'),
+    () => toggle('mute'),
+    () => toggle('archived'),
+    async () => {
+      const { talk, me, other } = any()
+      const isOn = !model.isHeld(me.id, talk, 'block')
+      await act(me, isOn ? 'PUT' : 'DELETE', `/v1/users/blocks/${other.id}`)
+      for (const { id } of [me, other]) model.hold(id, talk, 'block', isOn)
+      // Each of the two may block: one of them is enough here.
+      if (!isOn) await act(other, 'DELETE', `/v1/users/blocks/${me.id}`)
+    },
+    async () => {
+      const open = model.messages.filter(({ isOpen }) => isOpen)
+      if (open.length > 0) await remove(random.pick(open))
+    },
+    async () => all.restart(),
+    async () => all.takeOver(),
+    async () => {
+      model.setBack(clock.now())
+      clock.setBack(10 * minute)
+    },
+    async () => {
+      all.setAway(true)
+      await all.pass(16)
+      all.setAway(false)
+      await all.pass(5)
+    },
+    async () => all.pass(random.pick([1, 5, 14])),
+    async () => all.pass(20),
+  ]
+  for (let step = 0; step < steps; step++) {
+    await random.pick(operations)()
+    await all.settle()
+    check()
+  }
+  await all.pass(40)
+  check()
+  return mails
+}
+
+describe('nobody is mailed twice in a run, or what they have read, and nothing is forgotten', () => {
+  test.each([1, 2, 3])('with seed %i', async (seed) => {
+    expect(await runModel(seed, 80)).toBeGreaterThan(0)
+  })
+  testAtLength('in long runs', async () => {
+    for (let seed = 10; seed < 10 + size(30, 2); seed++) await runModel(seed, 300)
+  })
+})
