@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
+import { makeCertificate } from './support/certificate.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startServer } from './support/process.ts'
@@ -14,14 +15,8 @@ const file = (name: string) => join(workshop.path, name)
 afterAll(() => workshop[Symbol.dispose]())
 
 /** A certificate for a name, valid for so many days; the files are `NAME.cert` and `NAME.key`. */
-function makeCertificate(name: string, days: number) {
-  const made = Bun.spawnSync([
-    openssl ?? '',
-    ...`req -x509 -newkey rsa:2048 -nodes -days ${days} -subj /CN=${name}`.split(' '),
-    ...['-keyout', file(`${name}.key`), '-out', file(`${name}.cert`)],
-  ])
-  if (!made.success) throw new Error(made.stderr.toString())
-}
+const make = (name: string, days: number) =>
+  makeCertificate(workshop.path, { host: name, name, days })
 
 /** Makes the pair of this name the server's certificate. */
 function install(cert: string, key = cert) {
@@ -44,14 +39,8 @@ function shownName(base: string): Promise<string> {
 }
 
 describe.skipIf(!openssl)('a certificate', () => {
-  beforeAll(() => {
-    for (const [name, days] of [
-      ['old', 100],
-      ['new', 100],
-      ['short', 3],
-    ] as const) {
-      makeCertificate(name, days)
-    }
+  beforeAll(async () => {
+    await Promise.all([make('old', 100), make('new', 100), make('short', 3)])
   })
 
   test('is reloaded on SIGHUP while open connections stay', async () => {

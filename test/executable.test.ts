@@ -6,6 +6,7 @@ import addFormats from 'ajv-formats'
 import { dependencies } from '../package.json' with { type: 'json' }
 import { clientScript, clientTypes } from '../scripts/build-client.ts'
 import { createSbom } from '../scripts/sbom.ts'
+import { makeCertificate } from './support/certificate.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable as built } from './support/executable.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
@@ -136,10 +137,8 @@ const { openssl } = tools
 
 test.skipIf(!openssl)('serves https and wss with a certificate of its own', async () => {
   const cwd = emptyFolder('tls')
-  const request =
-    '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem'
-  Bun.spawnSync([openssl ?? '', 'req', ...request.split(' ')], { cwd })
-  const environment = { TLS_CERT: join(cwd, 'cert.pem'), TLS_KEY: join(cwd, 'key.pem') }
+  const { cert, key } = await makeCertificate(cwd)
+  const environment = { TLS_CERT: cert, TLS_KEY: key }
   await using server = await startServer({ command: [executable], cwd, environment })
   const base = server.base.replace('http:', 'https:')
   const { port } = new URL(base)

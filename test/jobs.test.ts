@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { readConfig } from '../src/config.ts'
 import type { Core } from '../src/core.ts'
 import { openForServer } from '../src/db/open.ts'
@@ -10,6 +9,7 @@ import { createOutbox } from '../src/jobs/outbox.ts'
 import { type JobHandlers, startRunner } from '../src/jobs/runner.ts'
 import { PermanentFailure } from '../src/lib/errors.ts'
 import { createIds } from '../src/lib/ids.ts'
+import { makeCertificate } from './support/certificate.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -333,14 +333,11 @@ describe('mail', () => {
     'uses authentication and STARTTLS, and one connection for many mails',
     async () => {
       using directory = temporaryDirectory()
-      const request =
-        '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem'
-      Bun.spawnSync(['openssl', 'req', ...request.split(' ')], { cwd: directory.path })
-      const read = (name: string) => readFileSync(join(directory.path, name), 'utf8')
+      const { key, cert } = await makeCertificate(directory.path)
       const sessions: Array<{ secure: boolean; user: unknown }> = []
       await using mail = await startMailServer({
-        key: read('key.pem'),
-        cert: read('cert.pem'),
+        key: readFileSync(key, 'utf8'),
+        cert: readFileSync(cert, 'utf8'),
         authOptional: false,
         onAuth: ({ username, password }, _session, callback) =>
           username === 'us' && password === 'p@ss'

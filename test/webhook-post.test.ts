@@ -7,6 +7,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { isPublicAddress } from '../src/lib/ip-network.ts'
 import { createPost } from '../src/modules/webhooks/post.ts'
+import { makeCertificate } from './support/certificate.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { tools } from './support/tools.ts'
 
@@ -41,21 +42,12 @@ const { openssl } = tools
 const directory = temporaryDirectory()
 afterAll(() => directory[Symbol.dispose]())
 
-function makeCertificate(name: string) {
-  const request = `-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=${name} -addext subjectAltName=DNS:${name}`
-  const files = '-keyout key.pem -out cert.pem'
-  Bun.spawnSync([openssl ?? '', 'req', ...`${request} ${files}`.split(' ')], {
-    cwd: directory.path,
-  })
-  const read = (file: string) => readFileSync(join(directory.path, file), 'utf8')
-  return { key: read('key.pem'), cert: read('cert.pem') }
-}
-
 type Seen = { host: string | undefined; name: string | false | undefined; from: number | undefined }
 
 /** A server that records the requested names. */
 async function startHttps(name: string) {
-  const { key, cert } = makeCertificate(name)
+  const made = await makeCertificate(directory.path, { host: name, name })
+  const [key, cert] = [readFileSync(made.key, 'utf8'), readFileSync(made.cert, 'utf8')]
   const seen: Seen[] = []
   const server = https.createServer({ key, cert }, ({ headers, socket }, response) => {
     const { servername } = socket as { servername?: string }

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeCertificate } from './certificate.ts'
 import { freePort } from './process.ts'
 import { tools } from './tools.ts'
 import { waitFor } from './wait.ts'
@@ -30,13 +31,11 @@ export async function startNginx(
 ) {
   const [port, tlsPort] = [await freePort(), await freePort()]
   mkdirSync(folder)
-  const request =
-    '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem'
-  Bun.spawnSync(['openssl', 'req', ...request.split(' ')], { cwd: folder })
+  const { cert, key } = await makeCertificate(folder)
   const own = {
     'listen 443 ssl;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${tlsPort} ssl; proxy_bind 127.0.0.9;`,
-    '/etc/ssl/chat.example.com.pem': `${folder}/cert.pem`,
-    '/etc/ssl/chat.example.com.key': `${folder}/key.pem`,
+    '/etc/ssl/chat.example.com.pem': cert,
+    '/etc/ssl/chat.example.com.key': key,
     ...replaced,
   }
   let block = documented('A proxy in front of a pair', 'nginx', bases)
