@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
+import type { WebhookEvent } from '../client/src/contract.ts'
 import { verifyWebhook } from '../client/src/webhook.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { eventTypes } from '../src/lib/vocabulary.ts'
@@ -15,6 +16,9 @@ import { insertDelivery, startReceiver, verify } from './support/webhook-receive
 const path = '/v1/admin/webhooks'
 const [second, minute, hour] = [1_000, 60_000, 3_600_000]
 const day = 24 * hour
+
+/** What an event carries, as the client declares it. */
+type Data<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>['data']
 
 type Options = Parameters<typeof startService>[0]
 
@@ -201,9 +205,9 @@ describe('an event', () => {
 
   test('identifies users by external ids, too, and removed ones by id only', async () => {
     await using receiver = startReceiver()
-    const types = ['message.created', 'message.deleted', 'ticket.created']
+    const types = ['message.created', 'message.deleted', 'ticket.created', 'report.created']
     const { id } = await host.create(receiver.url, types)
-    const { a, conversationId, sent } = await host.talk()
+    const { a, b, conversationId, sent } = await host.talk()
     await waitFor(() => receiver.received.length === 1)
     expect(receiver.received[0]?.body.data.message).not.toContainKey('sender_external_id')
     host.service.sqlite.run("UPDATE users SET external_id = 'crm-7' WHERE id = ?", [a.id])
@@ -215,14 +219,22 @@ describe('an event', () => {
     const { message } = receiver.of('message.created')[1]?.body.data ?? {}
     expect(message).toMatchObject({ sender_id: a.id, sender_external_id: 'crm-7' })
     expect(Object.keys(message).filter((key) => key.endsWith('external_id'))).toHaveLength(1)
-    const { ticket } = receiver.of('ticket.created')[0]?.body.data ?? {}
-    expect(ticket.user).toMatchObject({ id: a.id, external_id: 'crm-7' })
+    const opened: Data<'ticket.created'> = receiver.of('ticket.created')[0]?.body.data
+    expect([opened.ticket.user.external_id, opened.message.author.external_id]).toEqual([
+      'crm-7',
+      'crm-7',
+    ])
     expect(receiver.of('message.deleted')[0]?.body.data).toEqual({ message: { id: sent.id } })
     const key = await host.service.issueKey()
     const body = { conversation_id: conversationId, body: 'n', data: { user_id: a.id } }
     await host.service.call('POST', '/v1/service/messages', { token: key.token, body })
     await waitFor(() => receiver.received.length === 5)
     expect(receiver.received[4]?.body.data.message.data).toEqual(body.data)
+    await host.ask('POST', '/v1/reports', { user_id: a.id, reason: 'spam' }, b)
+    await waitFor(() => receiver.received.length === 6)
+    const [reported] = receiver.of('report.created')
+    const { report }: Data<'report.created'> = reported?.body.data ?? {}
+    expect([report.reporter.external_id, report.reported.external_id]).toEqual([undefined, 'crm-7'])
     await host.ask('DELETE', `${path}/${id}`)
   })
 

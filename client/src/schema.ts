@@ -2357,6 +2357,19 @@ export interface MessageDeletedEvent {
     }
   }
 }
+export interface ExternalPerson {
+  /**
+   * The id that the platform gives the person; absent if there is none.
+   */
+  external_id?: string
+}
+export interface TicketPeople {
+  user: ExternalPerson
+  assignee: ExternalPerson | null
+}
+export interface ExternalAuthor {
+  author: ExternalPerson
+}
 export interface TicketCreatedEvent {
   type: 'ticket.created'
   /**
@@ -2364,8 +2377,8 @@ export interface TicketCreatedEvent {
    */
   timestamp: string
   data: {
-    ticket: DeskTicketListItem
-    message: DeskTicketMessage
+    ticket: DeskTicketListItem & TicketPeople
+    message: DeskTicketMessage & ExternalAuthor
   }
 }
 export interface TicketRepliedEvent {
@@ -2375,8 +2388,8 @@ export interface TicketRepliedEvent {
    */
   timestamp: string
   data: {
-    ticket: DeskTicketListItem
-    message: DeskTicketMessage
+    ticket: DeskTicketListItem & TicketPeople
+    message: DeskTicketMessage & ExternalAuthor
   }
 }
 export interface TicketUpdatedEvent {
@@ -2386,7 +2399,7 @@ export interface TicketUpdatedEvent {
    */
   timestamp: string
   data: {
-    ticket: DeskTicketListItem
+    ticket: DeskTicketListItem & TicketPeople
   }
 }
 export interface ReportCreatedEvent {
@@ -2396,7 +2409,14 @@ export interface ReportCreatedEvent {
    */
   timestamp: string
   data: {
-    report: Report
+    report: Report & {
+      reporter: ExternalPerson
+      reported: ExternalPerson
+      /**
+       * The id that the platform gives the person; absent if there is none.
+       */
+      resolved_by_external_id?: string
+    }
   }
 }
 export interface NotificationCreatedEvent {

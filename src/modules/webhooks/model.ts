@@ -170,6 +170,12 @@ export const testEvent = 'webhook.test' as const
 const description = 'The id that the platform gives the person; absent if there is none.'
 const externalId = Type.Optional(Sample(samples.guest.externalId, { description }))
 
+const person = Type.Object({ external_id: externalId }, { title: 'ExternalPerson' })
+const people = Type.Object({ user: person, assignee: Nullable(person) }, { title: 'TicketPeople' })
+const author = Type.Object({ author: person }, { title: 'ExternalAuthor' })
+const ticket = Type.Intersect([named('DeskTicketListItem'), people])
+const ticketMessage = Type.Intersect([named('DeskTicketMessage'), author])
+
 const eventData: Record<EventType | typeof testEvent, Record<string, TSchema>> = {
   'user.created': { user: named('ManagedUser') },
   'user.updated': { user: named('ManagedUser') },
@@ -183,10 +189,15 @@ const eventData: Record<EventType | typeof testEvent, Record<string, TSchema>> =
     message: Type.Intersect([named('Message'), Type.Object({ sender_external_id: externalId })]),
   },
   'message.deleted': { message: gone(samples.messageId) },
-  'ticket.created': { ticket: named('DeskTicketListItem'), message: named('DeskTicketMessage') },
-  'ticket.replied': { ticket: named('DeskTicketListItem'), message: named('DeskTicketMessage') },
-  'ticket.updated': { ticket: named('DeskTicketListItem') },
-  'report.created': { report: named('Report') },
+  'ticket.created': { ticket, message: ticketMessage },
+  'ticket.replied': { ticket, message: ticketMessage },
+  'ticket.updated': { ticket },
+  'report.created': {
+    report: Type.Intersect([
+      named('Report'),
+      Type.Object({ reporter: person, reported: person, resolved_by_external_id: externalId }),
+    ]),
+  },
   'notification.created': {
     notification: Type.Intersect([
       named('Notification'),
