@@ -53,7 +53,7 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
     await agree('Confirm')
   }
 
-  /** Three messages; the middle one is to be reported. */
+  /** Three messages and a notice; the second one is to be reported. */
   async function talk() {
     const { body } = await pages.as(mallory.token)('POST', '/v1/chat/conversations', {
       user_id: nina.id,
@@ -63,6 +63,8 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
     await say(nina, 'Hello Mallory')
     const bad = await say(mallory, 'Send me your card number')
     await say(nina, 'No, thank you')
+    const ask = await pages.trusted(pages.admin.email)
+    await pages.notice(ask, [nina.id, mallory.id], 'Moved to 15:00')
     return { path, messageId: bad.body.id as string }
   }
   const report = (body: object) => pages.as(nina.token)('POST', '/v1/reports', body)
@@ -80,7 +82,9 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
       'Hello Mallory',
       'Send me your card number',
       'No, thank you',
+      'Moved to 15:00',
     ])
+    expect(await said.nth(3).textContent()).toContain('Notice of the platform')
     expect(await said.nth(1).textContent()).toContain('Reported message')
     await expectAccessible(page)
 
@@ -90,7 +94,7 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
     await page.reload()
     await page.getByText('Removed for both of them').waitFor()
     const { body } = await pages.as(nina.token)('GET', path)
-    expect(body.data[1]).toMatchObject({ id: messageId, body: '' })
+    expect(body.data[2]).toMatchObject({ id: messageId, body: '' })
 
     await press('Disable the person…')
     await agree('Disable')

@@ -124,6 +124,22 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     expect(await right.panel.getByAltText('garden.png').count()).toBe(0)
   })
 
+  test('both people read a notice of the platform, which nobody has said', async () => {
+    const ask = await pages.trusted(pages.admin.email)
+    const { body } = await ask('GET', '/v1/admin/users?per_page=100')
+    const names = [left, right].map(({ panel }) => panel.getByRole('heading').first().textContent())
+    const shown = await Promise.all(names)
+    type User = { id: string; display_name: string }
+    const people = body.data.filter(({ display_name }: User) => shown.includes(display_name))
+    const said = await left.said()
+    const ids = people.map(({ id }: User) => id)
+    await pages.notice(ask, ids, 'The stay begins on the 10th')
+    for (const person of [left, right]) {
+      await person.panel.getByRole('log').getByText('The stay begins on the 10th').waitFor()
+    }
+    expect(await left.said()).toEqual(said)
+  })
+
   test('photos that arrive late move nothing', async () => {
     const arrival = Promise.withResolvers<void>()
     await page.route(

@@ -7,6 +7,7 @@ import { hostline } from './command.ts'
 import { temporaryDirectory } from './directory.ts'
 import { call, freePort, startServer } from './process.ts'
 
+type Ask = (method: string, path: string, body?: object) => ReturnType<typeof call>
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 export const password = 'correct horse'
 const wide = { width: 1280, height: 800 }
@@ -84,6 +85,17 @@ export async function startPages(environment: Record<string, string> = {}) {
       await call(base, 'POST', '/v1/auth/confirm', { token, body: { password } })
       return (method: string, path: string, body?: object) =>
         call(base, method, path, { token, body })
+    },
+    /** Sends both people a notice of the platform.
+     *  @param by an admin, see `trusted` */
+    async notice(by: Ask, people: readonly string[], body: string) {
+      const made = await by('POST', '/v1/admin/service-keys', {
+        name: 'notices',
+        scopes: ['messages'],
+      })
+      const message = { user_ids: people, body }
+      const options = { token: made.body.key, body: message }
+      expect((await call(base, 'POST', '/v1/service/messages', options)).status).toBe(201)
     },
     stop: (signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') => server.kill(signal),
     /** Starts a stopped server at the same address. */
