@@ -277,29 +277,34 @@ describe.concurrent('a bucket', () => {
     },
   )
 
-  test('stores a large transaction as several entries, and an incomplete one is ignored after a kill', async () => {
-    await using place = await replicas()
-    const { store } = place
-    const bytes = size(40, 13) * 1_048_576
-    const dataDir = place.directory('a')
-    cpSync((await executable()).emptyData, dataDir, { recursive: true })
-    const node = await startNode({ dataDir, bucket: store.url })
-    await place.hasBegun()
-    const [before, ready] = [store.keys('log/').length, Promise.withResolvers<void>()]
-    store.faults.beforePut = async () => {
-      if (store.keys('log/').length < before + 2) return
-      store.faults.beforePut = undefined
-      ready.resolve(void (await node.end('SIGKILL')))
-    }
-    find(dataDir, `CREATE TABLE filler AS SELECT randomblob(${bytes}) AS bytes`)
-    await ready.promise
-    const tables = "SELECT name FROM sqlite_schema WHERE name = 'filler'"
-    expect(find((await place.restored()).path, tables)).toEqual([])
-    await using again = await startNode({ dataDir, bucket: store.url })
-    await again.ready()
-    expect(await again.end('SIGTERM')).toBe(0)
-    expect(find((await place.restored()).path, 'SELECT length(bytes) FROM filler')).toEqual([bytes])
-  })
+  testAtLength(
+    'stores a large transaction as several entries, and an incomplete one is ignored after a kill',
+    async () => {
+      await using place = await replicas()
+      const { store } = place
+      const bytes = size(40, 13) * 1_048_576
+      const dataDir = place.directory('a')
+      cpSync((await executable()).emptyData, dataDir, { recursive: true })
+      const node = await startNode({ dataDir, bucket: store.url })
+      await place.hasBegun()
+      const [before, ready] = [store.keys('log/').length, Promise.withResolvers<void>()]
+      store.faults.beforePut = async () => {
+        if (store.keys('log/').length < before + 2) return
+        store.faults.beforePut = undefined
+        ready.resolve(void (await node.end('SIGKILL')))
+      }
+      find(dataDir, `CREATE TABLE filler AS SELECT randomblob(${bytes}) AS bytes`)
+      await ready.promise
+      const tables = "SELECT name FROM sqlite_schema WHERE name = 'filler'"
+      expect(find((await place.restored()).path, tables)).toEqual([])
+      await using again = await startNode({ dataDir, bucket: store.url })
+      await again.ready()
+      expect(await again.end('SIGTERM')).toBe(0)
+      expect(find((await place.restored()).path, 'SELECT length(bytes) FROM filler')).toEqual([
+        bytes,
+      ])
+    },
+  )
 
   test('takes uploaded files at once, serves them on a new machine, and loses removed ones', async () => {
     await using place = await replicas()
@@ -317,7 +322,7 @@ describe.concurrent('a bucket', () => {
     await waitFor(() => place.store.keys('files/').length === 0)
   })
 
-  test('that is away takes no uploads, also in disk mode', async () => {
+  testAtLength('that is away takes no uploads, also in disk mode', async () => {
     await using place = await replicas()
     const service = await place.start('a')
     const ada = await service.register()

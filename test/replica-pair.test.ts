@@ -500,27 +500,33 @@ describe.concurrent('a log is created by a command, or by the first server on a 
     expect(pair.store.keys()).toEqual(log)
   })
 
-  test('the command creates it once, and the log says who may take over and when', async () => {
-    await using pair = await startPair(patient)
-    const init = (...args: string[]) =>
-      command(pair.directory('a'), pair.store.url, ['replica', 'init', ...args])
-    cpSync((await executable()).emptyData, pair.directory('a'), { recursive: true })
-    const { code, out } = await init('--pair', 'true', '--lease', '20')
-    expect([code, out]).toEqual([
-      0,
-      expect.stringMatching(/^pair true, lease 20 s; the server leads/),
-    ])
-    expect(await init('--lease', '30')).toMatchObject({ code: 0, err: '' })
-    expect((await init('--lease', '0')).code).toBe(2)
-    cpSync((await executable()).emptyData, pair.directory('b'), { recursive: true })
-    const other = await command(pair.directory('b'), pair.store.url, ['replica', 'init'])
-    expect(other).toMatchObject({ code: 1, err: expect.stringContaining('there is a log, led by') })
-    const a = await pair.start('a', { environment: alone })
-    await a.ready()
-    expect(a.output()).toContain('REPLICA_PAIR and REPLICA_LEASE differ from the log')
-    const b = await pair.start('c', { environment: alone })
-    await b.says('follows the log')
-  })
+  testAtLength(
+    'the command creates it once, and the log says who may take over and when',
+    async () => {
+      await using pair = await startPair(patient)
+      const init = (...args: string[]) =>
+        command(pair.directory('a'), pair.store.url, ['replica', 'init', ...args])
+      cpSync((await executable()).emptyData, pair.directory('a'), { recursive: true })
+      const { code, out } = await init('--pair', 'true', '--lease', '20')
+      expect([code, out]).toEqual([
+        0,
+        expect.stringMatching(/^pair true, lease 20 s; the server leads/),
+      ])
+      expect(await init('--lease', '30')).toMatchObject({ code: 0, err: '' })
+      expect((await init('--lease', '0')).code).toBe(2)
+      cpSync((await executable()).emptyData, pair.directory('b'), { recursive: true })
+      const other = await command(pair.directory('b'), pair.store.url, ['replica', 'init'])
+      expect(other).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('there is a log, led by'),
+      })
+      const a = await pair.start('a', { environment: alone })
+      await a.ready()
+      expect(a.output()).toContain('REPLICA_PAIR and REPLICA_LEASE differ from the log')
+      const b = await pair.start('c', { environment: alone })
+      await b.says('follows the log')
+    },
+  )
 })
 
 const deutsch = { 'accept-language': 'de' }
@@ -626,7 +632,7 @@ describe.concurrent('a handover of the lead', () => {
     expect(await handingOver).toMatchObject({ code: 1 })
   })
 
-  test('is possible on the leader only', async () => {
+  testAtLength('is possible on the leader only', async () => {
     await using pair = await startPair(patient)
     await pair.leader('a')
     const { dataDir } = await pair.standby('b')

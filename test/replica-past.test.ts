@@ -65,7 +65,7 @@ test.concurrent('a machine put back to an older state refuses to start, until on
   await (await place.start('a', byBucket)).stop()
 })
 
-test.concurrent('of two equal directories the one that wrote last goes on', async () => {
+testAtLength.concurrent('of two equal directories the one that wrote last goes on', async () => {
   const { place, service, people, run, copy } = await begun()
   await say(service, people, 'one')
   await service.stop()
@@ -94,21 +94,24 @@ test.concurrent('a directory on another machine refuses to start, until it is sa
   expect(await place.messages()).toEqual(['one'])
 })
 
-test.concurrent('a restart after the bucket was emptied makes it restorable before the first write', async () => {
-  const { place, service, people, run } = await begun()
-  await say(service, people, 'one')
-  const nothing = /^FAILED last snapshot: none: nothing can be restored$/m
-  for (const key of place.store.keys()) place.store.delete(key)
-  await say(service, people, 'two')
-  const check = await run('a', 'check')
-  expect([check.exitCode, check.out]).toEqual([1, expect.stringMatching(nothing)])
-  await service.stop()
-  const again = await place.start('a', byBucket)
-  // Until the snapshot is there writes get 503.
-  await waitFor(async () => (await say(again, people, 'three')).status === 201)
-  expect(await place.messages()).toEqual(['one', 'two', 'three'])
-  expect((await run('a', 'check')).out).not.toMatch(nothing)
-})
+testAtLength.concurrent(
+  'a restart after the bucket was emptied makes it restorable before the first write',
+  async () => {
+    const { place, service, people, run } = await begun()
+    await say(service, people, 'one')
+    const nothing = /^FAILED last snapshot: none: nothing can be restored$/m
+    for (const key of place.store.keys()) place.store.delete(key)
+    await say(service, people, 'two')
+    const check = await run('a', 'check')
+    expect([check.exitCode, check.out]).toEqual([1, expect.stringMatching(nothing)])
+    await service.stop()
+    const again = await place.start('a', byBucket)
+    // Until the snapshot is there writes get 503.
+    await waitFor(async () => (await say(again, people, 'three')).status === 201)
+    expect(await place.messages()).toEqual(['one', 'two', 'three'])
+    expect((await run('a', 'check')).out).not.toMatch(nothing)
+  },
+)
 
 testAtLength.concurrent(
   'a leader notices within a minute that the bucket was emptied',
@@ -148,21 +151,24 @@ testAtLength.concurrent(
   },
 )
 
-test.concurrent('a foreign object at the end of the log keeps no single server from starting', async () => {
-  const { place, service, people, run } = await begun()
-  await say(service, people, 'one')
-  await service.stop()
-  const foreign = 'log/00000009-000000000001'
-  place.store.put(foreign, Buffer.from('a stranger'))
-  const again = await place.start('a')
-  expect((await say(again, people, 'two')).status).toBe(201)
-  expect(again.log()).toContain(
-    `${foreign} in the bucket cannot be read: it was not written by hostline`,
-  )
-  expect((await run('a', 'check')).out).toContain(`FAILED replication: ${foreign} in the bucket`)
-  place.store.delete(foreign)
-  await place.has(['one', 'two'])
-})
+testAtLength.concurrent(
+  'a foreign object at the end of the log keeps no single server from starting',
+  async () => {
+    const { place, service, people, run } = await begun()
+    await say(service, people, 'one')
+    await service.stop()
+    const foreign = 'log/00000009-000000000001'
+    place.store.put(foreign, Buffer.from('a stranger'))
+    const again = await place.start('a')
+    expect((await say(again, people, 'two')).status).toBe(201)
+    expect(again.log()).toContain(
+      `${foreign} in the bucket cannot be read: it was not written by hostline`,
+    )
+    expect((await run('a', 'check')).out).toContain(`FAILED replication: ${foreign} in the bucket`)
+    place.store.delete(foreign)
+    await place.has(['one', 'two'])
+  },
+)
 
 testAtLength.concurrent(
   'a clone beside its running original never leads together with it',
@@ -220,7 +226,7 @@ testAtLength.concurrent.each(['beforePut', 'afterPut'] as const)(
   },
 )
 
-test.concurrent('a missing log entry is named by the proof of a restore', async () => {
+testAtLength.concurrent('a missing log entry is named by the proof of a restore', async () => {
   const { place, service, people, run } = await begun()
   await say(service, people, 'one')
   await say(service, people, 'two')

@@ -58,7 +58,7 @@ test.concurrent('writes acknowledged with the bucket survive the machine', async
   expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(5)
 })
 
-test.concurrent('a stopped server has shipped everything', async () => {
+testAtLength.concurrent('a stopped server has shipped everything', async () => {
   await using place = await bucketAndFolder()
   const bucket = place.store.url
   const first = await startNode({ dataDir: await place.prepared('a'), bucket })
@@ -170,7 +170,7 @@ testAtLength.concurrent(
   },
 )
 
-test.concurrent('a restore ignores the WAL of a deleted database', async () => {
+testAtLength.concurrent('a restore ignores the WAL of a deleted database', async () => {
   await using place = await bucketAndFolder()
   const options = { dataDir: await place.prepared('a'), bucket: place.store.url }
   const first = await startNode(options)

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { temporaryDirectory } from './support/directory.ts'
-import { size } from './support/faults.ts'
+import { testAtLength } from './support/faults.ts'
 import { filesIn } from './support/files.ts'
 import { meet, startServer } from './support/process.ts'
 import { waitFor } from './support/wait.ts'
@@ -23,7 +23,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const { a: ada } = await meet(server.base)
 const port = Number(new URL(server.base).port)
 const stored = () => filesIn({ directory: directory.path })
-const rounds = size(3, 3, 1)
+const rounds = 3
 const chunk = Buffer.alloc(65_536, 7)
 
 function residentBytes() {
@@ -92,7 +92,7 @@ async function uploadForm() {
   return statusOf(socket)
 }
 
-test('sixteen large uploads at once use a MiB or two each, repeatedly', async () => {
+testAtLength('sixteen large uploads at once use a MiB or two each, repeatedly', async () => {
   const statuses: number[] = []
   const grown = await growthDuring(
     (async () => {
