@@ -2365,6 +2365,9 @@ export interface ExternalPerson {
 }
 export interface TicketPeople {
   user: ExternalPerson
+  /**
+   * The admin who looks after it.
+   */
   assignee: ExternalPerson | null
 }
 export interface ExternalAuthor {

@@ -1,7 +1,7 @@
 import { ErrorBody, errorBody } from '../lib/error-body.ts'
 import { AppError, type ErrorKind, type FieldProblems, problem } from '../lib/errors.ts'
 import { texts } from '../lib/i18n.ts'
-import { changed, createExamples } from './openapi-examples.ts'
+import { createExamples, merged } from './openapi-examples.ts'
 import { createSchemas, type Json } from './openapi-schemas.ts'
 
 const successHeaders = [
@@ -37,7 +37,7 @@ export function createComponents() {
   function content(schema: object, { name, change }: Example) {
     const lifted = lift(schema) as Json
     const composed = exampleOf(lifted, name)
-    const example = change === undefined ? composed : changed(composed, change)
+    const example = change === undefined ? composed : merged(composed, change)
     return { 'application/json': { schema: lifted, example } }
   }
 

@@ -11,8 +11,7 @@ export function createExamples(components: Json) {
     if (typeof $ref === 'string') return exampleOf(referred($ref), name)
     const branch = firstBranch(schema)
     if (branch) return exampleOf(branch, name)
-    if (Array.isArray(allOf))
-      return Object.assign({}, ...allOf.map((part: Json) => exampleOf(part, name)))
+    if (Array.isArray(allOf)) return allOf.map((part: Json) => exampleOf(part, name)).reduce(merged)
     if (schema['type'] === 'object') return objectExample(schema)
     if (schema['type'] === 'array') return [exampleOf(schema['items'] as Json, name)]
     return simpleExample(schema, name)
@@ -36,12 +35,10 @@ export function createExamples(components: Json) {
 const isShown = ([, { examples }]: [string, Json]) =>
   !Array.isArray(examples) || examples.length > 0
 
-export function changed(example: unknown, change: unknown): unknown {
-  if (!isObject(example) || !isObject(change)) return change
-  const fields = Object.entries(change).map(([name, value]) => [
-    name,
-    changed(example[name], value),
-  ])
+/** An example with the fields of another one, also inside objects. */
+export function merged(example: unknown, other: unknown): unknown {
+  if (!isObject(example) || !isObject(other)) return other
+  const fields = Object.entries(other).map(([name, value]) => [name, merged(example[name], value)])
   return { ...example, ...Object.fromEntries(fields) }
 }
 

@@ -171,7 +171,8 @@ const description = 'The id that the platform gives the person; absent if there 
 const externalId = Type.Optional(Sample(samples.guest.externalId, { description }))
 
 const person = Type.Object({ external_id: externalId }, { title: 'ExternalPerson' })
-const people = Type.Object({ user: person, assignee: Nullable(person) }, { title: 'TicketPeople' })
+const assignee = described(Nullable(person), 'The admin who looks after it.')
+const people = Type.Object({ user: person, assignee }, { title: 'TicketPeople' })
 const author = Type.Object({ author: person }, { title: 'ExternalAuthor' })
 const ticket = Type.Intersect([named('DeskTicketListItem'), people])
 const ticketMessage = Type.Intersect([named('DeskTicketMessage'), author])
