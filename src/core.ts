@@ -13,7 +13,7 @@ import type { Clock } from './lib/clock.ts'
 import type { DomainEvent, Events } from './lib/events.ts'
 import type { NewId } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
-import type { EventType } from './lib/vocabulary.ts'
+import type { EventType, PurgedKind } from './lib/vocabulary.ts'
 import type { ClientFrames, ServerFrames } from './realtime/frames.ts'
 import type { Hub } from './realtime/hub.ts'
 
@@ -38,12 +38,16 @@ export type Core = Readonly<{
  *  @returns the id of the last row; undefined when there was none */
 export type Erase = (userId: string, limit: number, after?: string) => string | undefined
 
-/** Like `Erase`, for what a purged user has written; also counts it. */
-export type Purge = (
-  userId: string,
-  limit: number,
-  after?: string,
-) => { last: string; count: number } | undefined
+export type Purge = {
+  /** Counts what a user has written, in parts. */
+  count: (userId: string) => Iterable<number>
+  /** Like `Erase`, for what a purged user has written; also counts it. */
+  some: (
+    userId: string,
+    limit: number,
+    after?: string,
+  ) => { last: string; count: number } | undefined
+}
 
 /** The interface of a module, used by `app.ts`, the socket channel, the job runner and account export and removal. */
 export type Module = {
@@ -62,7 +66,6 @@ export type Module = {
   /** Removes a user from this module's data, inside the write that deletes the account. */
   forget?: (userId: string) => void
   erase?: Erase
-  /** By the name in the audit log. */
-  purge?: Record<string, Purge>
+  purge?: Partial<Record<PurgedKind, Purge>>
   stop?: () => void
 }

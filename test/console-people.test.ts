@@ -113,10 +113,14 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
   })
 
   testAtLength('a person is purged after their name was typed', async () => {
-    const { id } = await pages.register('Petra')
+    const { id, token } = await pages.register('Petra')
+    for (const subject of ['One', 'Two']) {
+      await pages.as(token)('POST', '/v1/support/tickets', { subject, body: 'b' })
+    }
     await page.setViewportSize({ width: 1280, height: 800 })
     await page.goto(`${pages.base}/console/people/${id}`)
     await press('Purge…')
+    await page.getByText('messages 0, broadcasts 0, files 0, tickets 2, reports 0').waitFor()
     await page.getByLabel('Type “Petra” to go on').fill('Petra')
     await expectAccessible(page, 'dialog')
     await agree('Purge for good')

@@ -213,6 +213,9 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
       null,
     ])
     expect(await name.inputValue()).toBe('Rooms')
+    await page.getByLabel('Days for which messages are kept').fill('30')
+    await button('Save').click()
+    await page.getByText('deletes: messages 0, tickets 0.').waitFor()
     await expectNarrowAccessible(page)
   })
 

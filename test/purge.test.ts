@@ -68,6 +68,9 @@ async function openSpam() {
 test('a purge removes the account with its messages, files and tickets and its reports, and says how much', async () => {
   await using it = await openSpam()
   const { service, root, spammer, ada, as, conversations, purged } = it
+  const written = { messages: 240, broadcasts: 1, files: 1, tickets: 2, reports: 1 }
+  const count = () => as(root)('GET', `/v1/admin/users/${spammer.id}/purge`)
+  expect(await count()).toMatchObject({ status: 200, body: written })
   const answer = await as(root)('POST', `/v1/admin/users/${spammer.id}/purge`)
   expect([answer.status, answer.body]).toEqual([202, { user_id: spammer.id, status: 'processing' }])
   expect(await purged()).toEqual({
@@ -77,6 +80,8 @@ test('a purge removes the account with its messages, files and tickets and its r
     tickets: '2',
     reports: '1',
   })
+  const nothing = { messages: 0, broadcasts: 0, files: 0, tickets: 0, reports: 0 }
+  expect((await count()).body).toEqual(nothing)
   expect(service.sqlite.query('SELECT body FROM broadcasts').values()).toEqual([['']])
   for (const id of conversations) {
     const { body } = await as(id === conversations[0] ? ada : it.bob)(
@@ -111,6 +116,14 @@ test('a purge removes the account with its messages, files and tickets and its r
 test('what a removed account left can be purged, by command as well; the last admin cannot', async () => {
   await using it = await openSpam()
   const { service, root, spammer, as, purged } = it
+  const counted = await hostline(
+    ['user', 'purge', 'spammer@example.com', '--dry-run'],
+    service.directory,
+  )
+  expect(counted.out.split('\n').map((line) => line.split(/\s+/))).toContainEqual([
+    'messages',
+    '240',
+  ])
   await as(root)('DELETE', `/v1/admin/users/${spammer.id}`)
   expect((await as(root)('POST', `/v1/admin/users/${spammer.id}/purge`)).status).toBe(202)
   expect(await purged()).toMatchObject({ messages: '240', tickets: '2' })
@@ -123,4 +136,6 @@ test('what a removed account left can be purged, by command as well; the last ad
   })
   const unknown = await as(root)('POST', '/v1/admin/users/01ARZ3NDEKTSV4RRFFQ69G5FAV/purge')
   expect(unknown.status).toBe(404)
+  const nobody = await as(root)('GET', '/v1/admin/users/01ARZ3NDEKTSV4RRFFQ69G5FAV/purge')
+  expect(nobody.status).toBe(404)
 })

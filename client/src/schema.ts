@@ -781,6 +781,28 @@ export interface AccessUpdate {
   disabled?: boolean | null
   email_verified?: boolean | null
 }
+export interface PurgeCounts {
+  /**
+   * Messages that nobody removed.
+   */
+  messages: number
+  /**
+   * Broadcasts, whose texts are removed.
+   */
+  broadcasts: number
+  /**
+   * Files.
+   */
+  files: number
+  /**
+   * Tickets.
+   */
+  tickets: number
+  /**
+   * Reports that the person made.
+   */
+  reports: number
+}
 export interface PurgeStarted {
   user_id: string
   status: 'processing'
@@ -2780,6 +2802,15 @@ export interface Operations {
       id: string
     }
     answer: null
+  }
+  /**
+   * Counts what a purge of a person would remove now.
+   */
+  'GET /v1/admin/users/{id}/purge': {
+    params: {
+      id: string
+    }
+    answer: PurgeCounts
   }
   /**
    * Removes a person with all of their messages, files and tickets, and the reports they made, also when the account is already removed.

@@ -25,7 +25,7 @@ const usages: Record<string, string> = {
   user verify E                             mark the e-mail address as verified
   user disable E                            disable the account; user enable E enables it again
   user delete E                             delete it; messages stay, shown as from a deleted user
-  user purge E                              delete it with its messages, tickets, files and reports
+  user purge E [--dry-run]                  delete it with its messages, tickets, files and reports
   user reset E                              mail a link for a new password
   user totp-off E                           remove a second factor that was lost
   user list [--json]                        list id, e-mail, role and state of every account`,

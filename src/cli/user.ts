@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
 import { normalizeEmail } from '../lib/text.ts'
 import { roles } from '../lib/vocabulary.ts'
-import type { AccessUpdate, ManagedUser, Session } from '../modules/accounts/model.ts'
+import type { AccessUpdate, ManagedUser, PurgeCounts, Session } from '../modules/accounts/model.ts'
 import type { Delivery as UserDelivery } from '../modules/notifications/model.ts'
 import { type Call, listAll, withService } from './call.ts'
 import {
@@ -37,11 +37,7 @@ export const user = withActions('user', {
   sessions,
   logout: requesting('DELETE', '/sessions', 'is logged out on every device'),
   delete: requesting('DELETE', '', 'is removed; their data is deleted while the server runs'),
-  purge: requesting(
-    'POST',
-    '/purge',
-    'is removed with all they have written while the server runs; how much: hostline audit --action user_purged',
-  ),
+  purge,
   reset: requesting('POST', '/password-reset', 'gets a link for a new password'),
   'totp-off': requesting('DELETE', '/totp', 'logs in with only the password', mustHaveTotp),
   list,
@@ -58,6 +54,23 @@ function requesting(method: string, path: string, done: string, mustSuit = (_: U
       terminal.out(`${email} ${done}`)
     })
   }
+}
+
+const startPurge = requesting(
+  'POST',
+  '/purge',
+  'is removed with all they have written while the server runs; how much: hostline audit --action user_purged',
+)
+
+function purge(args: string[], terminal: Terminal) {
+  if (!args.includes('--dry-run')) return startPurge(args, terminal)
+  const options = { 'dry-run': { type: 'boolean' } } as const
+  const { operand } = readOperand(args, 'user purge needs an address', options)
+  return withUser(operand, terminal, async (call, { id }) => {
+    const counts = await call<PurgeCounts>('GET', `/v1/admin/users/${id}/purge`)
+    const rows = Object.entries(counts).map(([what, count]) => ({ what, count }))
+    printList(terminal, ['what', 'count'], rows, { isJson: false })
+  })
 }
 
 function mustHaveTotp({ email, totp }: User) {

@@ -35,6 +35,10 @@ export const countedMails = [
 ] as const
 export type CountedMail = (typeof countedMails)[number]
 
+/** What a purged user has written, by its name in the audit log. */
+export const purgedKinds = ['messages', 'broadcasts', 'files', 'tickets', 'reports'] as const
+export type PurgedKind = (typeof purgedKinds)[number]
+
 /** Scopes with which a service acts as a user. They must be granted explicitly. */
 export const actingScopes = ['sessions', 'messages_as'] as const
 export const serviceScopes = [

@@ -5,6 +5,7 @@ import { day } from '../../lib/clock.ts'
 import type { DomainEvent } from '../../lib/events.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { storedEmail } from '../../lib/text.ts'
+import { purgedKinds } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import { createAccountParts, type OnReachChanged } from './account-parts.ts'
 import { type AccountMail, createMailJobs } from './address/account-mails.ts'
@@ -21,6 +22,7 @@ import {
   managedUserView,
   type NewPerson,
   ownAuditView,
+  type PurgeCounts,
   pendingAddressView,
   sessionView,
 } from './model.ts'
@@ -36,7 +38,7 @@ import { type Argon2Cost, createLoginThrottle } from './sign-in/passwords.ts'
 import { clientOf, createSessions } from './sign-in/sessions.ts'
 import { createAccessTokens } from './sign-in/tokens.ts'
 import { createTotp } from './sign-in/totp.ts'
-import { accountRetention } from './store.ts'
+import { accountRetention, type UserRow } from './store.ts'
 
 declare module '../../db/audit-trail.ts' {
   interface AuditActions {
@@ -148,13 +150,26 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     headers['content-disposition'] = 'attachment; filename="account.json"'
     return new Response(pieces)
   }
+  /** Counts what a purge would remove. */
+  async function countPurged({ id }: UserRow): Promise<PurgeCounts> {
+    const counts = { messages: 0, broadcasts: 0, files: 0, tickets: 0, reports: 0 }
+    for (const { purge } of others) {
+      for (const kind of purgedKinds) {
+        for (const part of purge?.[kind]?.count(id) ?? []) {
+          counts[kind] += part
+          await Bun.sleep(0)
+        }
+      }
+    }
+    return counts
+  }
   /** Records how much was removed; a purge that continues after a restart records each part. */
   async function purge(userId: string, isStopping: () => boolean) {
     const details: Record<string, string> = {}
     type Progress = { last: string; total: number }
-    for (const [name, step] of others.flatMap((module) => Object.entries(module.purge ?? {}))) {
+    for (const [name, { some }] of others.flatMap(({ purge = {} }) => Object.entries(purge))) {
       const next = (limit: number, before: Progress | undefined) => {
-        const part = step(userId, limit, before?.last)
+        const part = some(userId, limit, before?.last)
         return part && { last: part.last, total: (before?.total ?? 0) + part.count }
       }
       const progress = await inPieces(core.write, next, { isStopping })
@@ -174,7 +189,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     routes: accountRoutes({ accounts, sessions, keyring })
       .use(credentialRoutes({ recovery, emailChange, totp }))
       .use(userRoutes({ accounts, sessions, profileParts, sendExport }))
-      .use(userAdminRoutes({ sessions, userAdmin, profileParts, sendExport }))
+      .use(userAdminRoutes({ sessions, userAdmin, countPurged, profileParts, sendExport }))
       .use(feedUserRoutes({ feedUsers, profileParts }))
       .use(banRoutes(bans))
       .use(accountCommandRoutes({ userAdmin, keyring, profileParts })),

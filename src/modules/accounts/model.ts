@@ -344,3 +344,17 @@ export function sessionView(row: SessionRow, currentId: string): Static<typeof S
     current: row.id === currentId,
   }
 }
+
+const count = (what: string, example: number) =>
+  Type.Integer({ examples: [example], description: what })
+export const PurgeCounts = Type.Object(
+  {
+    messages: count('Messages that nobody removed.', 240),
+    broadcasts: count('Broadcasts, whose texts are removed.', 1),
+    files: count('Files.', 12),
+    tickets: count('Tickets.', 2),
+    reports: count('Reports that the person made.', 0),
+  },
+  { title: 'PurgeCounts' },
+)
+export type PurgeCounts = Static<typeof PurgeCounts>

@@ -127,7 +127,13 @@ export function createChat(core: Core, neighbours: Neighbours) {
         return broadcast && { broadcast: broadcastView(broadcast) }
       },
     },
-    purge: { messages: chat.purge, broadcasts: broadcastStore.purge },
+    purge: {
+      messages: { count: chat.countSentBy, some: chat.purge },
+      broadcasts: {
+        count: (userId: string) => [broadcastStore.countSentBy(userId)],
+        some: broadcastStore.purge,
+      },
+    },
     jobs: {
       broadcast: broadcasts.job,
       async reach_changed({ person_id: userId }, { isStopping }) {

@@ -37,6 +37,7 @@ type SentMessage = { message: MessageRow; replayed: boolean }
 
 /** Messages before and after a reported one in its excerpt. */
 const excerptNeighbours = 20
+const countedAtOnce = 200
 
 export type ChatService = ReturnType<typeof createChatService>
 
@@ -217,6 +218,17 @@ export function createChatService(core: Core, parts: Parts) {
       const some = store.listOwn(userId, after, limit)
       for (const { id, otherUserId } of some) publishUpdate(id, [otherUserId])
       return some.at(-1)?.id
+    },
+
+    /** Counts messages that a user sent and nobody removed, in parts. */
+    *countSentBy(userId: string) {
+      for (let place = { conversationId: '', seq: 0 }; ; ) {
+        const rows = store.listSentBy(userId, place, countedAtOnce)
+        const last = rows.at(-1)
+        if (!last) return
+        yield rows.length
+        place = last
+      }
     },
 
     /** Removes messages of a user, inside a `write`. `after` names a conversation and a `seq` in it. */

@@ -65,6 +65,6 @@ export function createFiles(core: Core, neighbours: Neighbours) {
     }),
     forget: uses.forget,
     erase: files.erase,
-    purge: { files: files.purge },
+    purge: { files: { count: (userId: string) => [store.countOf(userId)], some: files.purge } },
   } satisfies Module & Record<string, unknown>
 }

@@ -72,6 +72,8 @@ export function createFileStore(orm: Orm) {
         .limit(limit)
         .all()
         .map(({ id }) => id),
+    countOf: (ownerId: string): number =>
+      orm.select({ n: count() }).from(files).where(eq(files.ownerId, ownerId)).get()?.n ?? 0,
     /** Complete files of an owner that were not removed, newest first. */
     list: (ownerId: string, range: ListRange): Listing<FileRow> => {
       // The partial index holds only such files.

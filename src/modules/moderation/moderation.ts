@@ -38,11 +38,14 @@ export function createModeration(core: Core, { blocks, deskUrl, ...neighbours }:
     }),
     erase: blocks.erase,
     purge: {
-      reports(userId: string, limit: number) {
-        const ids = reportStore.deleteSomeBy(userId, limit)
-        ids.forEach(neighbours.files.release)
-        const last = ids.at(-1)
-        return last === undefined ? undefined : { last, count: ids.length }
+      reports: {
+        count: (userId: string) => [reportStore.countBy(userId)],
+        some(userId: string, limit: number) {
+          const ids = reportStore.deleteSomeBy(userId, limit)
+          ids.forEach(neighbours.files.release)
+          const last = ids.at(-1)
+          return last === undefined ? undefined : { last, count: ids.length }
+        },
       },
     },
   } satisfies Module & Record<string, unknown>

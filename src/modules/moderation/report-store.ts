@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
+import { and, asc, count, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { reports, users } from '../../db/schema.ts'
@@ -84,6 +84,9 @@ export function createReportStore(orm: Orm) {
         .all()
         .map(({ at }) => at),
     eachBy: (reporterId: string) => eachOf(orm, reports, 'id', eq(reports.reporterId, reporterId)),
+    countBy: (reporterId: string): number =>
+      orm.select({ n: count() }).from(reports).where(eq(reports.reporterId, reporterId)).get()?.n ??
+      0,
     /** @returns the ids of deleted reports by a reporter */
     deleteSomeBy(reporterId: string, limit: number): string[] {
       const some = orm

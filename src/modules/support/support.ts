@@ -131,7 +131,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
         yield { due: store.countOld(before), held: 0 }
       },
     } satisfies Aging,
-    purge: { tickets: purge },
+    purge: { tickets: { count: (userId: string) => [store.countOfUser(userId)], some: purge } },
     stop: stopClosing,
   } satisfies Module & Record<string, unknown>
 }

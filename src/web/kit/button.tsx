@@ -68,27 +68,32 @@ type ActionTexts = {
   /** Said after success. */
   done?: string
 }
+type Values = Record<string, string | number>
 type ActionButtonProps = Omit<Common, 'label' | 'children'> & {
   texts: ActionTexts
   /** The values of the places in the texts. */
-  values?: Record<string, string | number>
+  values?: Values
+  /** Further values, read when it is pressed. */
+  load?: () => Promise<Values>
   /** Has to be typed before. */
   typed?: string
   work: () => Promise<unknown>
 }
 
 /** Asks, works, and says what happened; one at a time. */
-export function ActionButton({ texts, values = {}, typed, work, ...props }: ActionButtonProps) {
+export function ActionButton(props: ActionButtonProps) {
+  const { texts, values = {}, load, typed, work, ...look } = props
   const { button, label, title, text = '', action = button, done } = texts
   const { run, isBusy } = useAction(async () => {
-    const question = { title: fill(title ?? '', values), text: fill(text, values), action, typed }
+    const all = { ...values, ...(await load?.()) }
+    const question = { title: fill(title ?? '', all), text: fill(text, all), action, typed }
     const isDangerous = props.tone?.includes('danger')
     if (title !== undefined && !(await confirmAction({ ...question, isDangerous }))) return
     await work()
     if (done !== undefined) toast(fill(done, values))
   })
   return (
-    <Button {...props} label={label && fill(label, values)} isBusy={isBusy} onClick={run}>
+    <Button {...look} label={label && fill(label, values)} isBusy={isBusy} onClick={run}>
       {button}
     </Button>
   )

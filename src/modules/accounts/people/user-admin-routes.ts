@@ -13,6 +13,7 @@ import {
   ManagedUser,
   managedUserView,
   type ProfileParts,
+  PurgeCounts,
   Session,
   sessionView,
 } from '../model.ts'
@@ -54,6 +55,7 @@ function userFilterOf(query: Record<string, string | undefined>): UserFilter {
 type Parts = {
   sessions: Sessions
   userAdmin: UserAdmin
+  countPurged: (user: UserRow) => Promise<PurgeCounts>
   profileParts: ProfileParts
   sendExport: SendExport
 }
@@ -63,7 +65,8 @@ const PurgeStarted = Type.Object(
   { title: 'PurgeStarted' },
 )
 
-export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport }: Parts) {
+export function userAdminRoutes(parts: Parts) {
+  const { sessions, userAdmin, countPurged, profileParts, sendExport } = parts
   const managedView = (row: UserRow) => managedUserView(row, profileParts)
 
   return new Elysia({ name: 'user-admin' })
@@ -107,6 +110,13 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         { 204: null },
         { errors: ['last_admin'] },
       ),
+    )
+    .get(
+      '/v1/admin/users/:id/purge',
+      ({ params }) => countPurged(userAdmin.getAny(params.id)),
+      admin('adminCountPurge', 'Counts what a purge of a person would remove now.', {
+        200: PurgeCounts,
+      }),
     )
     .post(
       '/v1/admin/users/:id/purge',

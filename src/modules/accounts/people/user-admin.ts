@@ -31,6 +31,14 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
 
   const byId = (idText: string) => () => findById(idText, store.find)
 
+  /** Finds a deleted user, too.
+   *  @throws not_found */
+  function getAny(idText: string): UserRow {
+    const user = findById(idText, store.findAny)
+    if (!user) throw new AppError('not_found')
+    return user
+  }
+
   // Adoption locks out the current holder, who must not be the last admin.
   function adoptIfProved(user: UserRow, { emailVerified, externalId }: ManagedChanges, by: By) {
     if (!user.isProvisional || !(emailVerified || externalId)) return
@@ -166,8 +174,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
      *  @throws not_found · last_admin */
     purge: (idText: string, by: By): Promise<UserRow> =>
       write(() => {
-        const user = findById(idText, store.findAny)
-        if (!user) throw new AppError('not_found')
+        const user = getAny(idText)
         if (user.deletedAt === null) parts.remove(user, by, true)
         else {
           outbox.add('erasure', { user_id: user.id, is_purge: true })
@@ -206,6 +213,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
         return isOn
       }),
 
+    getAny,
     removeSquatter,
     mustNotBeProtected,
     existing,

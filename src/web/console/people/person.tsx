@@ -384,6 +384,7 @@ function Data({ person, isOnlyAdmin, onRemove }: DataProps) {
           disabled={isOnlyAdmin}
           texts={words.purge}
           values={{ name, email }}
+          load={async () => ({ ...(await request('GET /v1/admin/users/{id}/purge', { params })) })}
           typed={name}
           work={async () => {
             await mutate('POST /v1/admin/users/{id}/purge', { params })

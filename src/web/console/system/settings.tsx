@@ -6,7 +6,8 @@ import { TextField } from '../../kit/fields.tsx'
 import { useForm } from '../../kit/form.tsx'
 import { Loaded, Section } from '../../kit/list.tsx'
 import { Select } from '../../kit/select.tsx'
-import { fill, language, texts } from '../../kit/texts.tsx'
+import { Filled, fill, language, texts } from '../../kit/texts.tsx'
+import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
 import { ImageButton } from '../../kit/uploads.tsx'
 import { mutate, type Query, useQuery } from '../data.ts'
@@ -79,7 +80,8 @@ function SettingsForm({ query, settings, defaults }: FormProps) {
     query.update(() => fresh)
     // Somebody else has changed the same: the fields say so.
     if (namesIn(draft).some((name) => !isSame(draft[name]?.before, fresh[name]))) return
-    const saved = await mutate('PATCH /v1/admin/settings', { body: bodyOf(draft) })
+    const refreshes = ['GET /v1/admin/retention' as const]
+    const saved = await mutate('PATCH /v1/admin/settings', { body: bodyOf(draft) }, { refreshes })
     query.update(() => saved)
     setDraft({})
     toast(words.saved)
@@ -108,6 +110,7 @@ function SettingsForm({ query, settings, defaults }: FormProps) {
                   change={change}
                 />
               ))}
+              {group === 'keeping' && <Due settings={settings} />}
             </Section>
           ))}
         </div>
@@ -209,6 +212,21 @@ function Input({ name, draft, settings, defaults, change }: SettingProps) {
 function parsed(kind: Kind, text: string) {
   if (text === '') return null
   return kind === 'number' && /^\d+$/.test(text) ? Number(text) : text
+}
+
+/** How much the saved settings for retention delete. */
+function Due({ settings }: { settings: Settings }) {
+  const { message_retention_days: messageDays, ticket_retention_days: ticketDays } = settings
+  const isOn = messageDays + ticketDays > 0
+  const plan = useQuery('GET /v1/admin/retention', isOn ? {} : undefined)
+  if (!plan.data?.next_run_at) return null
+  const { messages, tickets, next_run_at: at } = plan.data
+  const values = { messages: messages.due, tickets: tickets.due, held: messages.held }
+  return (
+    <p class="notice">
+      <Filled text={words.due} values={{ ...values, at: <Time at={at} /> }} />
+    </p>
+  )
 }
 
 type LinksProps = { links: Settings['links']; change: (links: Settings['links']) => void }
