@@ -7,7 +7,7 @@ import { call, meet } from './support/process.ts'
 import { caddy, nginx, startCaddy, startNginx } from './support/proxies.ts'
 import { waitFor } from './support/wait.ts'
 
-/** Times for a lease of a second. A write accepted by one node may be continued by the other only after a lease, so that
+/** Times for a lease of two seconds. A write accepted by one node may be continued by the other only after a lease, so that
  *  within less time a request may be passed on, whatever became of it. */
 const forShortLease = {
   'proxy_connect_timeout 1s;': 'proxy_connect_timeout 200ms;',
@@ -39,7 +39,7 @@ async function startBehind(startProxy: Start, leaseSeconds: number) {
   }
 }
 
-/** Repeats a request until a node answers it: with a lease of a second no node leads for moments, on a busy machine. */
+/** Repeats a request until a node answers it: with a short lease no node leads for moments, on a busy machine. */
 const served = <T>(request: () => Promise<T>) =>
   waitFor(
     () =>
@@ -153,7 +153,7 @@ testWithNginx(
   'clients lose and duplicate nothing while the leader is killed, and reconnect by themselves',
   async () => {
     const startProxy: Start = (folder, bases) => startNginx(folder, bases, forShortLease)
-    await using behind = await startBehind(startProxy, 1)
+    await using behind = await startBehind(startProxy, 2)
     const [ada, bob] = [await enter(behind.base, 'ada'), await enter(behind.base, 'bob')]
     const { id } = await served(() => ada.client.conversations.open(bob.user.id))
     const talking = setInterval(() => [ada, bob].map((one) => one.say(id)), 200)

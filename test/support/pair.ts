@@ -10,7 +10,7 @@ import { aWhile } from './wait.ts'
 export type People = Awaited<ReturnType<typeof meet>>
 type Start = { args?: string[]; environment?: Record<string, string>; path?: string }
 
-/** A bucket, and nodes by name, each with a directory and a port that it keeps across starts. A lease is a second by
+/** A bucket, and nodes by name, each with a directory and a port that it keeps across starts. A lease is two seconds by
  *  default. */
 export async function startPair(common: Record<string, string> = {}) {
   const [store, folder] = [await startObjectStore(), temporaryDirectory()]
@@ -31,7 +31,7 @@ export async function startPair(common: Record<string, string> = {}) {
       args,
       path,
       port: await portOf(name),
-      environment: { REPLICA_PAIR: 'true', REPLICA_LEASE: '1', ...common, ...environment },
+      environment: { REPLICA_PAIR: 'true', REPLICA_LEASE: '2', ...common, ...environment },
     })
     started.push(node)
     return node
