@@ -127,11 +127,13 @@ test('of snapshots older than a day, one an hour is kept, as are base snapshots 
 test('a first snapshot with heartbeats during its upload can be restored', async () => {
   await using slow = await replicas()
   const { store } = slow
-  store.faults.beforePut = (key) => (key.endsWith('/000000') ? waitOut(450) : undefined)
   const kinds = () =>
     store
       .keys('log/')
       .map((key) => /"kind":"(\w+)/.exec(`${Buffer.from(store.get(key) ?? '')}`)?.[1])
+  store.faults.beforePut = async (key) => {
+    if (key.endsWith('/000000')) await waitFor(() => kinds().includes('beat'), 'a heartbeat')
+  }
   await slow.start('a', { environment: { REPLICA_PAIR: 'true', REPLICA_LEASE: '1' } })
   await waitFor(() => kinds().includes('base'), 'the snapshot entry')
   expect(kinds().slice(0, 2)).toEqual(['begin', 'beat'])

@@ -40,7 +40,7 @@ export async function replicas() {
   }
 
   /** Resolves when a restored directory passes the check. */
-  async function shows(isRight: (path: string) => boolean, milliseconds = 60_000) {
+  async function shows(isRight: (path: string) => boolean) {
     let entries = 0
     async function look() {
       const count = store.keys('log/').length
@@ -49,7 +49,7 @@ export async function replicas() {
       const { exitCode, path } = await restored()
       return exitCode === 0 && isRight(path)
     }
-    await waitFor(look, 'the bucket to have it', milliseconds)
+    await waitFor(look, 'the bucket to have it')
   }
 
   return {
