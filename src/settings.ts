@@ -93,7 +93,7 @@ export const definitions = {
       { examples: ['Example'] },
     ),
     ({ issuer }) => issuer.slice(0, 80),
-    'Name of the platform in mails, pushes and account pages.',
+    'Name of the platform in mails, pushes, pages and authenticators.',
     'host of `PUBLIC_URL`',
   ),
   app_url: setting(

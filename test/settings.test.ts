@@ -6,7 +6,9 @@ import { png, upload } from './support/files.ts'
 import { startMailServer } from './support/mail.ts'
 import { type Person, startService } from './support/service.ts'
 
-const service = await startService({ environment: { PUBLIC_URL: 'https://chat.example.com' } })
+const service = await startService({
+  environment: { PUBLIC_URL: 'https://chat.example.com', DEMO: 'true' },
+})
 afterAll(() => service[Symbol.asyncDispose]())
 let admin: Person
 beforeAll(async () => {
@@ -257,6 +259,13 @@ describe('the face of the platform', () => {
     }
     const { body: console } = await service.call('GET', '/console')
     expect(console).toContain('<title>Rooms &lt;b&gt;&amp; &quot;Co&quot; $&amp; {link}</title>')
+    for (const page of ['/', '/demo']) {
+      const { body: text } = await service.call('GET', page)
+      expect(text).toContain('<title>Rooms &lt;b&gt;&amp; &quot;Co&quot; $&amp; {link}</title>')
+      expect(text).not.toContain('Hostline')
+    }
+    const { body: start } = await service.call('GET', '/')
+    expect(start).toContain('<span class="word-mark">Rooms &lt;b&gt;')
     const { body: style, headers } = await service.call('GET', '/platform.css')
     expect(headers.get('content-type')).toBe('text/css; charset=utf-8')
     expect(style).toContain('--accent:#ffee00;')

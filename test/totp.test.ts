@@ -53,7 +53,7 @@ async function guard(person: Person, of = service) {
 }
 
 describe('the set-up', () => {
-  test('returns a secret for an authenticator, with the names of the server and the account', async () => {
+  test('returns a secret for an authenticator, with the names of the platform and the account', async () => {
     const ada = await service.register('ada')
     const { status, body } = await begin(ada)
     const url = new URL(body.otpauth_url)
@@ -65,6 +65,13 @@ describe('the set-up', () => {
       digits: '6',
       period: '30',
     })
+    const { token } = await service.registerAs('admin', 'namer')
+    const name = (platform_name: string | null) =>
+      service.call('PATCH', '/v1/admin/settings', { token, body: { platform_name } })
+    await name('Rooms: Bath')
+    const named = new URL((await begin(ada)).body.otpauth_url)
+    expect(decodeURIComponent(named.pathname)).toBe('/Rooms Bath:ada@example.com')
+    await name(null)
   })
 
   test('has no effect until a code confirms it; a new secret replaces the old one', async () => {

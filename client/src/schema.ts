@@ -2040,7 +2040,7 @@ export interface MailTexts {
 }
 export interface Settings {
   /**
-   * Name of the platform in mails, pushes and account pages.
+   * Name of the platform in mails, pushes, pages and authenticators.
    */
   platform_name: string
   /**
@@ -2088,7 +2088,7 @@ export interface Settings {
 }
 export interface SettingsUpdate {
   /**
-   * Name of the platform in mails, pushes and account pages.
+   * Name of the platform in mails, pushes, pages and authenticators.
    */
   platform_name?: string | null
   /**

@@ -54,7 +54,10 @@ export function pageRoutes(options: PagesOptions) {
     .get(
       '/',
       ({ set, request, context: { locale } }) =>
-        page(set, request, 'start', (html) => startPage(html, { version, demo, locale })),
+        page(set, request, 'start', (html) => {
+          const name = settings.get('platform_name')
+          return startPage(inName(html, settings), { name, version, demo, locale })
+        }),
       hidden,
     )
     .use(appRoutes('/console', 'console', (html) => inName(html, settings)))
@@ -62,7 +65,7 @@ export function pageRoutes(options: PagesOptions) {
     .get('/platform.css', ({ set }) => platformStyle(set, settings), hidden)
     .get('/assets/:name', ({ set, request, params }) => asset(set, request, params.name), hidden)
   routes.use(mailPreferencesRoutes(options))
-  if (demo) routes.use(appRoutes('/demo', 'demo'))
+  if (demo) routes.use(appRoutes('/demo', 'demo', (html) => inName(html, settings)))
   for (const name of accountPageNames) routes.use(accountPageRoute(name, settings))
   return routes
 }
@@ -75,7 +78,7 @@ const accountPageNames = [
   'set-up',
 ] as const satisfies AccountPage[]
 
-/** The console takes the name of the platform from its title. */
+/** Console and demo take the name of the platform from their title. */
 const inName = (html: string, settings: Settings) =>
   html.replace(
     /<title>.*<\/title>/,

@@ -4,11 +4,13 @@ import { language, loadTexts } from '../kit/texts.tsx'
 import { Demo } from './demo.tsx'
 import { texts } from './language.tsx'
 
+const platform = document.title
+
 followLinks('/demo')
 void loadTexts().then(() => render(<Page />, document.getElementById('app') ?? document.body))
 
 function Page() {
-  document.title = `${texts.value.title} · Hostline`
+  document.title = `${texts.value.title} · ${platform}`
   // Another language renders everything again.
   return <Demo key={language.value} />
 }

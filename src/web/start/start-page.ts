@@ -1,11 +1,13 @@
 import { type Locale, texts } from '../../lib/i18n.ts'
 
-type StartPage = { version: string; demo: boolean; locale: Locale }
+type StartPage = { name: string; version: string; demo: boolean; locale: Locale }
 
 /** @param html the page, with an empty `main` */
-export function startPage(html: string, { version, demo, locale }: StartPage): string {
+export function startPage(html: string, { name, version, demo, locale }: StartPage): string {
+  const mark = '<span class="word-mark">'
   return html
     .replace('<html lang="en">', `<html lang="${locale}">`)
+    .replace(mark, () => mark + Bun.escapeHTML(name))
     .replace(emptyScript, '')
     .replace('<!-- version -->', `<span class="badge number">${version}</span>`)
     .replace('<main></main>', `<main>${contents(demo, locale)}</main>`)

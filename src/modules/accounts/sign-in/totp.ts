@@ -66,7 +66,7 @@ type CodeUse<T> = {
 
 /** The second factor: time-based one-time passwords (RFC 6238). */
 export function createTotp(core: Core, parts: Parts) {
-  const { write, audit, clock, config } = core
+  const { write, audit, clock, settings } = core
   const { store, sessionStore, factors, oneTimeTokens, recovery, throttle } = parts
   const { sentMails, queueMail } = parts
 
@@ -113,7 +113,9 @@ export function createTotp(core: Core, parts: Parts) {
         if (factors.isOn(userId)) throw new AppError('totp_exists')
         const secret = new Secret({ size: secretBytes })
         factors.upsert(userId, secret.base32, clock.now())
-        const totp = new TOTP({ issuer: config.issuer, label: user.email, secret })
+        // A colon ends the issuer.
+        const issuer = settings.get('platform_name').replaceAll(':', '')
+        const totp = new TOTP({ issuer, label: user.email, secret })
         return { secret: secret.base32, otpauth_url: totp.toString() }
       })
     },
