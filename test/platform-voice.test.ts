@@ -254,6 +254,22 @@ describe('a message in the name of a participant', () => {
     expect(audited).toEqual([{ action: 'message_sent_as', actor_type: 'service_key' }])
   })
 
+  test.each<[string, (root: Person, person: Person) => Promise<{ status: number }>]>([
+    ['disabled', (root, { id }) => as(root, 'PATCH', `/v1/admin/users/${id}`, { disabled: true })],
+    ['an admin', (root, { id }) => as(root, 'PATCH', `/v1/admin/users/${id}`, { role: 'admin' })],
+    ['removed', (_, it) => as(it, 'DELETE', '/v1/users/me', { password: 'correct horse' })],
+  ])('is answered again when they are %s by then', async (_, change) => {
+    const { a, conversationId } = await service.pair()
+    const root = await service.registerAs('admin')
+    const body = { conversation_id: conversationId, body: 'Hi', from: a.id }
+    const headers = { 'x-idempotency-key': `again-${conversationId}` }
+    const first = await feed('POST', '/messages', body, headers)
+    expect((await change(root, a)).status).toBeLessThan(300)
+    const again = await feed('POST', '/messages', body, headers)
+    expect([again.status, again.body]).toEqual([201, first.body])
+    expect((await feed('POST', '/messages', body)).status).toBeGreaterThanOrEqual(400)
+  })
+
   test('follows the rules for theirs', async () => {
     const { a, b, conversationId } = await service.pair()
     const c = await service.register()

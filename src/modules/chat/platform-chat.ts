@@ -47,17 +47,24 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
 
   const mustFind = (id: string): ConversationRow => getById(id, store.find)
 
-  /** @throws validation_error (`from`: none of the two participants, or a removed or disabled one) */
+  /** @throws validation_error (`from`: none of the two participants) */
   function senderOf({ userA, userB }: ConversationRow, reference: string): string {
     const id = resolveUser(reference)
     if (id !== userA && id !== userB) throw invalidField('from', 'one_of_two')
-    if (!store.isReachable(id)) throw invalidField('from', 'unknown_user')
     return id
   }
 
-  function sendAs(senderId: string, conversation: ConversationRow, draft: Draft, by: By) {
+  /** @throws validation_error (`from`: removed or disabled) · admin_protected */
+  function mustBeSpokenFor(senderId: string) {
+    if (!store.isReachable(senderId)) throw invalidField('from', 'unknown_user')
     // Like a session, because readers cannot tell the difference.
     if (store.isAdmin(senderId)) throw new AppError('admin_protected')
+  }
+
+  function sendAs(senderId: string, conversation: ConversationRow, draft: Draft, by: By) {
+    const { clientId } = draft
+    const isRepeated = clientId !== null && store.findByClientId(senderId, clientId)
+    if (!isRepeated) mustBeSpokenFor(senderId)
     const sent = chat.sendOnce(senderId, conversation, draft)
     const target = { type: 'message', id: sent.message.id } as const
     if (!sent.replayed) audit.record({ action: 'message_sent_as', ...by, target })
