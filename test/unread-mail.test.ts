@@ -254,6 +254,21 @@ describe('unread messages', () => {
     expect(jobs.get('unread_mail')).toEqual({ n: 1 })
   })
 
+  test('show a notice as of the platform, beside the words of the other person', async () => {
+    await using all = await startPair()
+    const { token } = await all.service().issueKey(['all'])
+    await all.set({ platform_name: 'Harbour' })
+    await all.say('word1')
+    const notice = { user_ids: [all.ada.id, all.bob.id], body: 'word2', unread: true }
+    await all.service().call('POST', '/v1/service/messages', { token, body: notice })
+    await all.say('word3')
+    await all.pass(16)
+    const [mail] = all.mails()
+    const shown = mail?.text.match(/^(ada|Harbour|word\d)$/gm)
+    // The mail ends with the name of the platform.
+    expect(shown).toEqual(['ada', 'word1', 'word3', 'Harbour', 'word2', 'Harbour'])
+  })
+
   test.each([
     ['a b', 3, 'a b'],
     ['one two three', 9, 'one two…'],

@@ -40,8 +40,10 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
           .at(-1) ?? '',
       conversations: found.slice(0, maxPerMail).map(({ row, newest }) => ({
         id: row.conversationId,
-        senderName: newest.every(({ isNotice }) => isNotice === 1) ? null : row.name,
-        texts: newest.map(({ text }) => text),
+        messages: newest.map(({ isNotice, text }) => ({
+          senderName: isNotice === 1 ? null : row.name,
+          text,
+        })),
       })),
     }
   }

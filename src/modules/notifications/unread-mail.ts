@@ -13,7 +13,8 @@ import type { Preferences } from './preferences.ts'
 import type { NotificationStore } from './store.ts'
 
 export type MailableMessages = {
-  conversations: { id: string; senderName: string | null; texts: string[] }[]
+  /** `senderName` is null for a notice of the platform. */
+  conversations: { id: string; messages: { senderName: string | null; text: string }[] }[]
   /** The time of the oldest message, in ms since the epoch. */
   since: number
   newestId: string
@@ -146,6 +147,7 @@ export function createUnreadMail(core: Core, parts: Parts) {
   }
 }
 
+/** One item for each sender in each conversation. */
 function itemsOf(
   conversations: MailableMessages['conversations'],
   locale: Person['locale'],
@@ -155,9 +157,13 @@ function itemsOf(
   const platform = settings.get('platform_name')
   const { push } = texts[locale]
   if (level === 'none') return [{ title: platform, body: push.message }]
-  const excerpt = (text: string) => excerptOf(isVisible(text) ? text : push.file, maxExcerpt)
-  return conversations.map(({ senderName, texts }) => ({
+  const excerpt = ({ text }: { text: string }) =>
+    excerptOf(isVisible(text) ? text : push.file, maxExcerpt)
+  const senders = conversations.flatMap(({ messages }) => [
+    ...Map.groupBy(messages, ({ senderName }) => senderName),
+  ])
+  return senders.map(([senderName, messages]) => ({
     title: senderName ?? platform,
-    body: level === 'full' ? texts.map(excerpt).join('\n\n') : push.message,
+    body: level === 'full' ? messages.map(excerpt).join('\n\n') : push.message,
   }))
 }
