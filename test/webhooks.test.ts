@@ -1,9 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import Ajv2020 from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
 import { Webhook } from 'standardwebhooks'
 import type { WebhookEvent } from '../client/src/contract.ts'
 import { verifyWebhook } from '../client/src/webhook.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { eventTypes } from '../src/lib/vocabulary.ts'
+import { testEvent } from '../src/modules/webhooks/model.ts'
 import { newSecret } from '../src/modules/webhooks/sender.ts'
 import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
@@ -235,6 +238,57 @@ describe('an event', () => {
     const [reported] = receiver.of('report.created')
     const { report }: Data<'report.created'> = reported?.body.data ?? {}
     expect([report.reporter.external_id, report.reported.external_id]).toEqual([undefined, 'crm-7'])
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
+  test('of every type has the body of the API description, with external ids and without', async () => {
+    await using receiver = startReceiver()
+    const { service, root } = host
+    const { id } = await host.create(receiver.url, eventTypes)
+    const { token } = await service.issueKey(['all', 'messages_as'])
+    const feed = (method: string, at: string, body?: unknown) =>
+      service.call(method, `/v1/service${at}`, { token, body })
+    for (const external of [null, 'crm-5']) {
+      const [ada, bob] = [await service.registerAs('host'), await service.register()]
+      const conversationId = await service.openConversation(ada, bob)
+      const talk = `/v1/chat/conversations/${conversationId}/messages`
+      service.sqlite.run('UPDATE users SET external_id = ? WHERE id = ?', [external, ada.id])
+      await feed('PATCH', `/users/${ada.id}`, { display_name: 'Ada' })
+      const files = ['a', 'b'].map((name) => ({ file_url: `https://example.com/${name}` }))
+      await host.ask('POST', talk, { body: '', type: 'file', ...files[0] }, ada)
+      await host.ask('POST', talk, { body: '', type: 'file', attachments: files }, ada)
+      await feed('POST', '/messages', { conversation_id: conversationId, body: 'n', data: {} })
+      const said = { conversation_id: conversationId, body: 'm', from: ada.id }
+      const { body: message } = await feed('POST', '/messages', said)
+      await host.ask('DELETE', `${talk}/${message.id}`, undefined, ada)
+      const { body: ticket } = await host.ask('POST', own, { subject: 's', body: 'b' }, ada)
+      const answer = { body: 'a', status: 'resolved' }
+      await host.ask('POST', `${desk}/${ticket.id}/messages`, answer, root)
+      for (const target of [{ user_id: ada.id }, { message_id: message.id }])
+        await host.ask('POST', '/v1/reports', { ...target, reason: 'spam' }, bob)
+      await feed('PUT', `/follows/${ada.id}/${bob.id}`)
+      const custom = { type: 'custom.moved', title: 't', body: 'b', data: { host_id: ada.id } }
+      await feed('POST', '/notifications', { user_id: bob.id, ...custom })
+      await host.ask('POST', '/v1/chat/broadcast', { body: 'all' }, ada)
+      const news = { audience: 'all', title: 't', body: 'b' }
+      await host.ask('POST', '/v1/admin/notifications', news)
+      await waitFor(() => host.queued() === 0)
+      await feed('DELETE', `/users/${ada.id}`)
+    }
+    await host.ask('POST', `${path}/${id}/test`)
+    await waitFor(() => host.queued() === 0)
+    const document = (await service.call('GET', '/v1/openapi.json')).body
+    const ajv = new Ajv2020({ strict: false, allErrors: true })
+    addFormats(ajv)
+    ajv.addSchema(document, 'api')
+    const wrong = receiver.received.flatMap(({ body }) => {
+      const { schema } = document.webhooks[body.type].post.requestBody.content['application/json']
+      const isValid = ajv.compile({ $ref: `api${schema.$ref}` })
+      return isValid(body) ? [] : [{ body, errors: isValid.errors }]
+    })
+    expect(wrong).toEqual([])
+    const types = new Set(receiver.received.map(({ body }) => body.type))
+    expect([...types].sort()).toEqual([...eventTypes, testEvent].sort())
     await host.ask('DELETE', `${path}/${id}`)
   })
 
