@@ -156,7 +156,7 @@ export const definitions = {
   mail_content: setting(
     OneOf(contents, { examples: ['full'] }),
     (): ContentLevel => 'full',
-    'Content of mails about notifications: `full`, `sender` or `none`.',
+    'Content of mails about messages, notifications and tickets: `full`, `sender` or `none`.',
   ),
   message_retention_days: setting(
     days,

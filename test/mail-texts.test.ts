@@ -149,10 +149,23 @@ describe('texts of the platform', () => {
     ])
   })
 
+  test('mails can be stopped, but those about safety and to the operator', async () => {
+    const stopped = []
+    for (const kind of mailKinds) {
+      const { body } = await preview({ kind, lang: 'en', send: true })
+      const { raw } = await nextMail(admin.email)
+      const isStopped = raw.includes('List-Unsubscribe-Post: List-Unsubscribe=One-Click')
+      expect([kind, /^List-Unsubscribe:/m.test(raw)]).toEqual([kind, isStopped])
+      expect([kind, body.text.includes('/mail-preferences')]).toEqual([kind, isStopped])
+      if (isStopped) stopped.push(kind)
+    }
+    expect(stopped).toEqual(['notifications', 'unread_messages', 'ticket_answer'])
+  })
+
   test('a preview can be mailed to the admin, 60 times an hour', async () => {
     const wanted = { kind: 'confirm', lang: 'pt', subject: '{code}!', send: true }
-    // One was mailed above.
-    for (let n = 1; n < 60; n++) expect((await preview(wanted)).status).toBe(200)
+    // One of each kind, and one more, were mailed above.
+    for (let n = 1 + mailKinds.length; n < 60; n++) expect((await preview(wanted)).status).toBe(200)
     const sent = (await call('GET', '/v1/admin/audit-log?action=mail_text_sent')).body.data
     expect([sent.length, sent[0].details]).toEqual([50, { kind: 'confirm', lang: 'pt' }])
     expect((await nextMail(admin.email)).raw).toContain('Subject: 123456!')

@@ -255,6 +255,32 @@ describe('mails to the desk', () => {
     expect(await mailsAfter()).toHaveLength(1)
   })
 
+  test.each([
+    ['full', 'Refund', ['ada <', 'ada@example.com', 'Refund', 'Secret']],
+    ['sender', 'ada', ['ada@example.com']],
+    ['none', 'localhost', []],
+  ])('have %s content', async (mail_content, title, shown) => {
+    await using d = await openMailedDesk()
+    const token = d.root.token
+    await d.service.call('PATCH', '/v1/admin/settings', { token, body: { mail_content } })
+    const { id } = await d.open({ subject: 'Refund', body: 'Secret' })
+    await d.pass(11 * minute)
+    const { id: own } = await d.open({ subject: 'Refund', body: 'Secret' })
+    await d.update(own, { assignee_id: d.root.id })
+    await d.write(own, 'Secret')
+    await d.pass(minute)
+    const mails = d.mail.mails.map(({ to, text }) => ({
+      to,
+      subject: /^Subject: (.*)\r$/m.exec(text)?.[1],
+      shown: ['ada <', 'ada@example.com', 'Refund', 'Secret'].filter((it) => text.includes(it)),
+      leadsTo: [id, own].filter((it) => text.includes(`/console#ticket=${it}`)),
+    }))
+    expect(mails).toEqual([
+      { to: 'desk@example.com', subject: `New ticket: ${title}`, shown, leadsTo: [id] },
+      { to: 'root@example.com', subject: `Answer in ticket: ${title}`, shown, leadsTo: [own] },
+    ])
+  })
+
   test('wait for the end of the quiet hours of the assignee', async () => {
     await using d = await openMailedDesk()
     const { id } = await d.open()

@@ -281,27 +281,63 @@ describe('unread messages', () => {
   })
 })
 
-test('a kill after the mail server has accepted a mail leads to no second one', async () => {
-  using directory = temporaryDirectory()
-  const clock = createTestClock(Date.now() - 60 * minute)
-  await using before = await startService({ clock, dataDir: directory.path })
-  const ada = await before.registerAs('user', 'ada')
-  const bob = await before.registerAs('user', 'bob')
-  await before.say(ada, await before.openConversation(ada, bob), 'word1')
-  await before.stop()
-  let server: ServerProcess | undefined
-  await using mail = await startMailServer({
-    onMail: (received) => isAboutMessages(received) && void server?.kill('SIGKILL'),
-  })
-  const start = () => startServer({ dataDir: directory.path, environment: { SMTP_URL: mail.url } })
-  server = await start()
-  await server.exited
-  await using _again = await start()
-  using sqlite = new Database(`${directory.path}/hostline.db`)
-  const job = sqlite.query('SELECT 1 FROM outbox WHERE kind = ?')
-  await waitFor(() => job.get('unread_mail') === null, 'the end of the job')
-  expect(mail.mails.filter(isAboutMessages)).toHaveLength(1)
+test('notifications are mailed once when the mail server was away', async () => {
+  await using all = await startPair()
+  const { token } = await all.service().issueKey(['notifications'])
+  const preferences = '/v1/notifications/preferences'
+  await all.as(all.bob, 'PUT', preferences, { follow_new: { email: true } })
+  const notify = (title: string) =>
+    all.service().call('POST', '/v1/service/notifications', {
+      token,
+      body: { user_id: all.bob.id, type: 'follow_new', title, body: 'b', data: {} },
+    })
+  all.setAway(true)
+  expect((await notify('word1')).status).toBe(201)
+  await all.pass(4)
+  all.setAway(false)
+  await notify('word2')
+  await all.pass(60)
+  const mails = all.mail.mails.filter(({ to }) => to === all.bob.email)
+  expect(mails.map(bodiesOf)).toEqual([['word1', 'word2']])
 })
+
+test.each([
+  ['unread_mail', /^New messages: /],
+  ['notification_mail', /^Support has answered/],
+])(
+  'a kill after the mail server has accepted a mail of %s leads to no second one',
+  async (kind, subject) => {
+    using directory = temporaryDirectory()
+    const clock = createTestClock(Date.now() - 60 * minute)
+    await using before = await startService({ clock, dataDir: directory.path })
+    const ada = await before.registerAs('admin', 'ada')
+    const bob = await before.registerAs('user', 'bob')
+    await before.say(ada, await before.openConversation(ada, bob), 'word1')
+    const { body } = await before.call('POST', '/v1/support/tickets', {
+      token: bob.token,
+      body: { subject: 'Refund', body: 'Hello?' },
+    })
+    await before.call('POST', `/v1/admin/support/tickets/${body.id}/messages`, {
+      token: ada.token,
+      body: { body: 'Yes.' },
+    })
+    await before.stop()
+    let server: ServerProcess | undefined
+    const isMeant = ({ text }: ReceivedMail) => subject.test(subjectOf(text))
+    await using mail = await startMailServer({
+      onMail: (received) => isMeant(received) && void server?.kill('SIGKILL'),
+    })
+    const start = () =>
+      startServer({ dataDir: directory.path, environment: { SMTP_URL: mail.url } })
+    server = await start()
+    await server.exited
+    await using _again = await start()
+    using sqlite = new Database(`${directory.path}/hostline.db`)
+    const job = sqlite.query('SELECT 1 FROM outbox WHERE kind = ?')
+    await waitFor(() => job.get(kind) === null, 'the end of the job')
+    expect(mail.mails.filter(isMeant)).toHaveLength(1)
+  },
+)
 
 /** Messages and what may be mailed of them, in the simplest form. */
 function createModel() {

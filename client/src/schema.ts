@@ -2070,7 +2070,7 @@ export interface Settings {
    */
   push_content: 'full' | 'sender' | 'none'
   /**
-   * Content of mails about notifications: `full`, `sender` or `none`.
+   * Content of mails about messages, notifications and tickets: `full`, `sender` or `none`.
    */
   mail_content: 'full' | 'sender' | 'none'
   /**
@@ -2124,7 +2124,7 @@ export interface SettingsUpdate {
    */
   push_content?: ('full' | 'sender' | 'none') | null
   /**
-   * Content of mails about notifications: `full`, `sender` or `none`.
+   * Content of mails about messages, notifications and tickets: `full`, `sender` or `none`.
    */
   mail_content?: ('full' | 'sender' | 'none') | null
   /**

@@ -408,6 +408,7 @@ async function visitAdministration({ service, ask, list }: Guide, { root, bob }:
   const carl = await service.register('carl')
   await ask(root, `DELETE ${users}/${carl.id}/totp`)
   await ask(root, `DELETE ${users}/${carl.id}`)
+  await ask(root, `GET ${users}/${carl.id}/purge`)
   await ask(root, `POST ${users}/${carl.id}/purge`)
   const times = '&from=2020-01-01T00:00:00Z&to=2099-01-01T00:00:00Z'
   const audits = ['', '&action=x', `&actor_id=${root.id}`, `&target_id=${root.id}`, times]

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, isNull, ne, or, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { broadcasts, users } from '../../db/schema.ts'
 import { eachRow } from '../../db/statements.ts'
@@ -42,12 +42,6 @@ export function createBroadcastStore(orm: Orm) {
     /** Completes the broadcast; `recipients_count` becomes the number of delivered copies. */
     updateCompleted: (id: string, completedAt: number): BroadcastRow =>
       update(id, { completedAt, recipientsCount: sql`${broadcasts.deliveredCount}` }),
-    /** Counts broadcasts of a user with a text. */
-    countSentBy(userId: string): number {
-      const { senderId, body } = broadcasts
-      const which = and(eq(senderId, userId), ne(body, ''))
-      return orm.select({ n: count() }).from(broadcasts).where(which).get()?.n ?? 0
-    },
     /** Erases the texts of some broadcasts of a deleted user. */
     purge(senderId: string, limit: number, after = '') {
       const { id, senderId: sender, body } = broadcasts

@@ -130,7 +130,8 @@ export function createChat(core: Core, neighbours: Neighbours) {
     purge: {
       messages: { count: chat.countSentBy, some: chat.purge },
       broadcasts: {
-        count: (userId: string) => [broadcastStore.countSentBy(userId)],
+        count: (userId: string) =>
+          broadcastStore.eachSentBy(userId).map(({ body }) => (body === '' ? 0 : 1)),
         some: broadcastStore.purge,
       },
     },

@@ -331,6 +331,8 @@ function shortened(text: string) {
 /** Notifications in one mail. */
 const maxPerMail = 50
 
+type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
+
 /** Sends one mail with all of a user's unread notifications. */
 export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
   const { write, clock, config, settings } = core
@@ -338,8 +340,8 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
   // One job per user at a time: the first mails all notifications, and the others find none.
   const oneAtATime = createKeyedSemaphore(1)
 
-  function markMailed(userId: string, rows: readonly NotificationRow[]) {
-    for (const { id } of rows) store.updateMailed(userId, id, clock.now())
+  function markMailed(userId: string, rows: readonly NotificationRow[], at: number | null) {
+    for (const { id } of rows) store.updateMailed(userId, id, at)
   }
 
   function findUnmailed(userId: string, id: string) {
@@ -353,33 +355,48 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
     return store.listUnmailed(userId, types, maxPerMail)
   }
 
-  const mailUnread: JobHandler<'notification_mail'> = async (
-    { user_id: userId, notification_id },
-    { id, deliver },
-  ) => {
+  /** Finds due notifications, inside a `write`. They are marked before their mail is sent: after a crash in between it is
+   *  unknown whether the mail server has accepted the mail, and a second one must not follow. */
+  function claim(userId: string, notificationId: string) {
     const person = store.findPerson(userId)
-    const reason = findUnmailed(userId, notification_id)
+    const reason = findUnmailed(userId, notificationId)
     if (person?.disabledAt !== null || !reason) return undefined
     const wait = quietFor(person.quietHours, clock.now())
     const isDue = (type: string) => wait === 0 || callTypes.includes(type)
-    if (!isDue(reason.type)) return { againAfterMilliseconds: wait }
+    if (!isDue(reason.type)) return { wait, person, unread: [] }
     const unread = listDue(userId, isDue)
-    if (unread.length === 0) return undefined
-    const { email: to, locale, displayName: name } = person
-    const messageId = `<${id.toLowerCase()}@${config.issuer}>`
+    markMailed(userId, unread, clock.now())
+    return { wait: 0, person, unread }
+  }
+
+  function mailOf(person: Person, unread: readonly NotificationRow[], id: string) {
+    const { id: userId, email: to, locale, displayName: name } = person
     const platform = settings.get('platform_name')
     const level = settings.get('mail_content')
-    const shown = unread.map((row) => shownAt(level, row, { locale, platform }))
+    const items = unread.map((row) => shownAt(level, row, { locale, platform }))
     const link = commonLinkOf(settings.get('links'), unread)
-    const mail = {
-      ...renderMail(settings, 'notifications', { locale, name, link, items: shown }),
-      about: { userId, types: [...new Set(unread.map(({ type }) => type))] },
+    const about = { userId, types: [...new Set(unread.map(({ type }) => type))] }
+    return {
+      ...renderMail(settings, 'notifications', { locale, name, link, items, about }),
       to,
       locale,
-      messageId,
+      messageId: `<${id.toLowerCase()}@${config.issuer}>`,
     }
-    await deliver({ userId, channel: 'email' }, () => mailer.send(mail))
-    await write(() => markMailed(userId, unread))
+  }
+
+  const mailUnread: JobHandler<'notification_mail'> = async (
+    { user_id: userId, notification_id },
+    { id, deliver, withOutcome },
+  ) => {
+    const claimed = await write(() => claim(userId, notification_id))
+    if (!claimed) return undefined
+    const { wait, person, unread } = claimed
+    if (wait > 0) return { againAfterMilliseconds: wait }
+    if (unread.length === 0) return undefined
+    let mailedAt: number | null = null
+    withOutcome(() => markMailed(userId, unread, mailedAt))
+    await deliver({ userId, channel: 'email' }, () => mailer.send(mailOf(person, unread, id)))
+    mailedAt = clock.now()
     return undefined
   }
 

@@ -138,7 +138,7 @@ export function createNotificationStore(orm: Orm) {
         .orderBy(asc(notifications.id))
         .limit(limit)
         .all(),
-    updateMailed(userId: string, id: string, mailedAt: number) {
+    updateMailed(userId: string, id: string, mailedAt: number | null) {
       orm.update(notifications).set({ mailedAt }).where(own(userId, id)).run()
     },
     deleteOldest(userId: string, count: number) {

@@ -87,9 +87,9 @@ export function createUnreadMail(core: Core, parts: Parts) {
     const isOne = only !== undefined && second === undefined
     const link = isOne ? linkTo(settings.get('links'), 'conversation', only.id) : undefined
     const items = itemsOf(conversations, locale, settings)
+    const about = { userId, types: ['chat_message' as const] }
     return {
-      ...renderMail(settings, 'unread_messages', { locale, name, link, items }),
-      about: { userId, types: ['chat_message' as const] },
+      ...renderMail(settings, 'unread_messages', { locale, name, link, items, about }),
       to,
       locale,
       messageId: `<${id.toLowerCase()}@${config.issuer}>`,

@@ -19,7 +19,7 @@ export const listVerifiedAdmins = (orm: Orm) =>
 
 export const findAdmin = (orm: Orm, id: string) =>
   orm
-    .select({ email: users.email, displayName: users.displayName })
+    .select({ id: users.id, email: users.email, displayName: users.displayName })
     .from(users)
     .where(and(eq(users.id, id), eq(users.role, 'admin')))
     .get()

@@ -39,6 +39,8 @@ export function startDrill(
     await Promise.all(listVerifiedAdmins(orm).map((admin) => notify(admin, reason)))
   }
 
+  const messageId = () => `<${newId().toLowerCase()}@${config.issuer}>`
+
   type Admin = ReturnType<typeof listVerifiedAdmins>[number]
 
   async function notify({ email: to, locale, displayName: name }: Admin, reason: string) {
@@ -46,7 +48,7 @@ export function startDrill(
     const link = `${config.publicUrl}/console/system`
     const mail = renderMail(settings, 'bucket_failed', { locale, name, link, fields })
     await mailer
-      .send({ ...mail, to, locale, messageId: newId() })
+      .send({ ...mail, to, locale, messageId: messageId() })
       .catch((error: unknown) => log.error('the mail about the bucket was not sent', { error }))
   }
 

@@ -7,21 +7,18 @@ import { type Locale, locales, texts } from '../../lib/i18n.ts'
 import { SlidingWindow } from '../../lib/limits.ts'
 import {
   defaultMailText,
+  isStoppable,
   type MailKind,
   type MailText,
   mailKinds,
   mailPlaceholders,
   requiredPlaceholder,
+  type StoppableMail,
 } from '../../lib/mail-texts.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { inPlatformStyle } from '../../outside/mail/face.ts'
 import type { Mail, Mailer } from '../../outside/mail/mailer.ts'
-import {
-  type MailItem,
-  type MailValues,
-  ownerMessageItem,
-  renderMail,
-} from '../../outside/mail/templates.ts'
+import { type MailItem, ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
 import type { SettingChanges } from '../../settings.ts'
 import { findAdmin } from './admin-store.ts'
 
@@ -35,22 +32,26 @@ export type PreviewRequest = {
   send?: boolean | null | undefined
 }
 
-/** The types of notification that each mail is about; its link stops them. */
-const aboutOf: { [K in MailKind]?: PreferenceType[] } = {
+const aboutOf: Record<StoppableMail, PreferenceType[]> = {
   notifications: ['support_reply', 'broadcast'],
   unread_messages: ['chat_message'],
   ticket_answer: ['support_reply'],
 }
+type Recipient = { id: string; displayName: string }
+
 const sentPerHour = { count: 60, windowMilliseconds: hour }
 
 export function createMailPreviews(core: Core, mailer: Mailer) {
   const { settings, orm, clock, config, newId, write, audit } = core
   const sent = new SlidingWindow()
 
-  function contentOf({ kind, lang, ...own }: PreviewRequest, face: ShownSettings, name = 'Ada') {
+  function contentOf({ kind, lang, ...own }: PreviewRequest, face: ShownSettings, to: Recipient) {
     const stored = face.get('texts')[kind]?.[lang]
     const texts = { subject: own.subject ?? stored?.subject, body: own.body ?? stored?.body }
-    return renderMail(face, kind, { ...samplesOf(kind, lang, config.publicUrl), name }, texts)
+    const values = { ...samplesOf(kind, lang, face, config.publicUrl), name: to.displayName }
+    return isStoppable(kind)
+      ? renderMail(face, kind, { ...values, about: { userId: to.id, types: aboutOf[kind] } }, texts)
+      : renderMail(face, kind, values, texts)
   }
 
   async function send(mail: Omit<Mail, 'messageId'>) {
@@ -76,17 +77,17 @@ export function createMailPreviews(core: Core, mailer: Mailer) {
       const { id = '' } = by.actor
       const admin = findAdmin(orm, id)
       const face = settings.changedBy(request.settings ?? {})
-      const content = contentOf(request, face, admin?.displayName)
-      const types = aboutOf[kind]
+      const content = contentOf(request, face, admin ?? { id, displayName: 'Ada' })
       if (request.send) {
         if (!admin) throw invalidField('send', 'invalid')
-        const about = types && { about: { userId: id, types } }
-        await send({ ...content, ...about, to: admin.email, locale: lang, face })
+        await send({ ...content, to: admin.email, locale: lang, face })
         const target = { type: 'setting', id: 'texts' } as const
         const details = { kind, lang }
         await write(() => audit.record({ action: 'mail_text_sent', ...by, target, details }))
       }
-      const link = types && { unsubscribeUrl: `${config.publicUrl}/mail-preferences?token=…` }
+      const link = content.about && {
+        unsubscribeUrl: `${config.publicUrl}/mail-preferences?token=…`,
+      }
       const mail = { ...content, ...link, to: '', locale: lang, messageId: '' }
       const { subject, text, html } = inPlatformStyle(mail, face)
       return { subject, text, html }
@@ -94,12 +95,12 @@ export function createMailPreviews(core: Core, mailer: Mailer) {
   }
 }
 
-function samplesOf(kind: MailKind, locale: Locale, publicUrl: string): MailValues {
+function samplesOf(kind: MailKind, locale: Locale, face: ShownSettings, publicUrl: string) {
   return {
     locale,
     name: '',
     link: linkOf(kind, publicUrl),
-    items: itemsOf(kind, locale, publicUrl),
+    items: itemsOf(kind, locale, face, publicUrl),
     fields: { code: '123456', url: publicUrl, reason: 'no answer' },
   }
 }
@@ -111,22 +112,35 @@ function linkOf(kind: MailKind, publicUrl: string): string | undefined {
   return deskKinds.includes(kind) ? `${publicUrl}/console` : undefined
 }
 
-function itemsOf(kind: MailKind, locale: Locale, publicUrl: string): MailItem[] {
-  const { support_reply, broadcast } = texts[locale].notifications
+function itemsOf(
+  kind: MailKind,
+  locale: Locale,
+  face: ShownSettings,
+  publicUrl: string,
+): MailItem[] {
+  const [level, platform] = [face.get('mail_content'), face.get('platform_name')]
+  const { notifications, push } = texts[locale]
+  const { support_reply, broadcast } = notifications
   const news = { title: broadcast.title, body: broadcast.body }
   const answer = { title: support_reply.bareTitle, body: support_reply.body }
-  if (kind === 'notifications') return [answer, news]
-  if (kind === 'unread_messages') return [{ title: 'Ada', body: 'Hello?' }]
+  if (kind === 'notifications') {
+    const hidden = (item: MailItem) => ({ title: platform, body: item.title })
+    return level === 'none' ? [answer, news].map(hidden) : [answer, news]
+  }
+  if (kind === 'unread_messages') {
+    const body = level === 'full' ? 'Hello?' : push.message
+    return [{ title: level === 'none' ? platform : 'Ada', body }]
+  }
   const message = {
     id: '01JZ4M7Y6D3S0V9X2B8C5K1N4Q',
     subject: 'Refund',
     body: 'Hello?',
     category: 'billing',
     priority: 'normal',
-    from: 'Ada <ada@example.com>',
+    owner: { name: 'Ada', email: 'ada@example.com' },
     link: `${publicUrl}/console`,
   } as const
-  const item = ownerMessageItem(locale, message)
+  const item = ownerMessageItem(face, locale, message)
   const { link: _, ...withoutLink } = item
   return [kind === 'ticket_waiting' ? item : withoutLink]
 }

@@ -38,12 +38,13 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
 
   function ownerMessageOf(item: DeskItem, body: string): OwnerMessage {
     const { id, subject, category, priority, user } = item
-    const from = user.deletedAt === null ? `${user.displayName} <${user.email}>` : user.displayName
-    return { id, subject, category, priority, from, body, link: linkTo(item) }
+    const owner = { name: user.displayName, email: user.deletedAt === null ? user.email : null }
+    return { id, subject, category, priority, owner, body, link: linkTo(item) }
   }
 
   // A reply to the mail goes to the owner of its tickets, if they all have the same one.
   function replyToOf(items: DeskItem[], otherwise: string): string {
+    if (settings.get('mail_content') === 'none') return otherwise
     const addresses = new Set(items.map(({ user }) => user.email))
     const [first] = items
     return addresses.size === 1 && first?.user.deletedAt === null ? first.user.email : otherwise
@@ -62,7 +63,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
           name: settings.get('platform_name'),
           link: `${config.publicUrl}/console/desk`,
           items: items.map((item) =>
-            ownerMessageItem(inboxLocale, ownerMessageOf(item, newestOf(item))),
+            ownerMessageItem(settings, inboxLocale, ownerMessageOf(item, newestOf(item))),
           ),
         }),
         replyTo: replyToOf(items, inbox),
@@ -95,10 +96,14 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     const wait = Math.max(next - now, quietFor(assignee.quietHours, now))
     if (wait > 0) return { againAfterMilliseconds: wait }
     const { id: userId, email: to, locale, displayName: name } = assignee
-    const { link, ...message } = ownerMessageItem(locale, ownerMessageOf(item, newest.body))
+    const { link, ...message } = ownerMessageItem(
+      settings,
+      locale,
+      ownerMessageOf(item, newest.body),
+    )
+    const about = { userId, types: ['support_reply'] as const }
     const mail = {
-      ...renderMail(settings, 'ticket_answer', { locale, name, link, items: [message] }),
-      about: { userId, types: ['support_reply'] as const },
+      ...renderMail(settings, 'ticket_answer', { locale, name, link, items: [message], about }),
       replyTo: replyToOf([item], to),
     }
     const delivery = { userId, channel: 'email' } as const

@@ -4,8 +4,8 @@ import { PermanentFailure } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import type { Log } from '../../lib/log.ts'
 import { withoutAddresses } from '../../lib/text.ts'
-import type { PreferenceType } from '../../lib/vocabulary.ts'
 import type { DeliveryState } from '../delivery-state.ts'
+import type { About } from './templates.ts'
 
 /** An outgoing mail with its text in plain form and as HTML. */
 export type Mail = {
@@ -16,8 +16,8 @@ export type Mail = {
   text: string
   html: string
   locale: Locale
-  /** The notifications that the mail is about. Absent in mails about the safety of an account, which cannot be stopped. */
-  about?: { userId: string; types: readonly PreferenceType[] }
+  /** Absent in mails that cannot be stopped. */
+  about?: About
   /** Shown in place of the platform's own, in a test mail. */
   face?: ShownSettings
   /** Stops such mails with one click (RFC 8058). */

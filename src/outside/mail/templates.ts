@@ -1,6 +1,13 @@
 import type { ShownSettings } from '../../db/settings-store.ts'
 import { type Locale, texts } from '../../lib/i18n.ts'
-import { defaultMailText, type MailKind, type MailText, mailButton } from '../../lib/mail-texts.ts'
+import {
+  defaultMailText,
+  type MailKind,
+  type MailText,
+  mailButton,
+  type StoppableMail,
+} from '../../lib/mail-texts.ts'
+import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { buttonMark, oneLine } from './face.ts'
 
 /** A notification or message in a mail. Its texts are untrusted. */
@@ -13,20 +20,24 @@ export type MailValues = {
   link?: string | undefined
   items?: readonly MailItem[]
   fields?: Record<string, string>
+  about?: About
 }
+
+/** The notifications that a mail is about. Its address for unsubscribing stops them. */
+export type About = { userId: string; types: readonly PreferenceType[] }
 
 /** Renders the subject, text and HTML of a mail from the texts of the platform, else from the default ones. Values replace
  *  their placeholders once and are escaped in the HTML, so that nothing in them has an effect. */
-export function renderMail(
+export function renderMail<K extends MailKind>(
   settings: ShownSettings,
-  kind: MailKind,
-  { locale, name, link: own, items = [], fields = {} }: MailValues,
-  texts: { [K in keyof MailText]?: string | null | undefined } = settings.get('texts')[kind]?.[
-    locale
-  ] ?? {},
+  kind: K,
+  given: MailValues & (K extends StoppableMail ? { about: About } : { about?: never }),
+  ownTexts?: { [K in keyof MailText]?: string | null | undefined },
 ) {
+  const { locale, name, link: own, items = [], fields = {}, about }: MailValues = given
+  const texts = ownTexts ?? settings.get('texts')[kind]?.[locale]
   const usual = defaultMailText(kind, locale)
-  const [subject, body] = [texts.subject ?? usual.subject, texts.body ?? usual.body]
+  const [subject, body] = [texts?.subject ?? usual.subject, texts?.body ?? usual.body]
   const link = own ?? settings.get('links').home ?? settings.get('app_url') ?? ''
   const values = {
     ...fields,
@@ -49,7 +60,12 @@ export function renderMail(
     return index > last && last > 0 ? `<p style="opacity:.75">${text}</p>` : `<p>${text}</p>`
   })
   const text = paragraphs.map((paragraph) => fill(paragraph, values)).filter((part) => part !== '')
-  return { subject: oneLine(fill(subject, values)), text: text.join('\n\n'), html: html.join('') }
+  return {
+    subject: oneLine(fill(subject, values)),
+    text: text.join('\n\n'),
+    html: html.join(''),
+    ...(about && { about }),
+  }
 }
 
 const isBlock = (text: string): text is '{link}' | '{items}' =>
@@ -76,15 +92,25 @@ export type OwnerMessage = {
   category: keyof (typeof texts)['en']['desk']['categories']
   priority: keyof (typeof texts)['en']['desk']['priorities']
   /** Name and address of the ticket's owner. */
-  from: string
+  owner: { name: string; email: string | null }
   link: string
 }
 
-export function ownerMessageItem(locale: Locale, message: OwnerMessage): MailItem {
-  const { id, subject, body, category, priority, from, link } = message
-  const { wrote, categories, priorities } = texts[locale].desk
-  const words = { id, from, category: categories[category], priority: priorities[priority] }
-  return { lead: fill(wrote, words), title: oneLine(subject), body: excerpt(body), link }
+/** An owner's message as `mail_content` lets others on the way read it. */
+export function ownerMessageItem(
+  settings: ShownSettings,
+  locale: Locale,
+  { id, subject, body, category, priority, owner: { name, email }, link }: OwnerMessage,
+): MailItem {
+  const level = settings.get('mail_content')
+  const { push, desk } = texts[locale]
+  if (level === 'none') return { title: settings.get('platform_name'), body: push.message, link }
+  const { wrote, categories, priorities } = desk
+  const words = { id, category: categories[category], priority: priorities[priority] }
+  const lead = (from: string) => fill(wrote, { ...words, from })
+  if (level === 'sender') return { lead: lead(name), title: name, body: push.message, link }
+  const from = email === null ? name : `${name} <${email}>`
+  return { lead: lead(from), title: oneLine(subject), body: excerpt(body), link }
 }
 
 const excerptLength = 1_000
