@@ -133,8 +133,9 @@ async function settle(number: number, line: Change) {
     append({ type: 'done', line: number, conversation_id: await carry(line, number) })
   } catch (error) {
     console.error(line.id, String(error))
-    // Refused for good. All else passes: no network, a restart, a limit, a wrong key.
-    const isFinal = error instanceof ApiError && [400, 404, 409].includes(error.status ?? 0)
+    // Refused for good. All else passes: no network, a restart, a limit, a key without the scope.
+    const refusal = error instanceof ApiError && error.reason !== 'scope_required' && error
+    const isFinal = refusal && [400, 403, 404, 409].includes(refusal.status ?? 0)
     if (isFinal) append({ type: 'done', line: number })
     else await new Promise((resolve) => setTimeout(resolve, 500))
   }

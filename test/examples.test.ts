@@ -142,6 +142,8 @@ test('backend.ts: whenever a side is killed, people, bookings, notices, marks an
     await keep(`/bookings/${id}`, { customer, host, starts_at: time(16), is_over: true })
   }
 
+  // Refused for good, which must not keep back the changes after it.
+  await keep('/people/root', { email: 'root@example.com', name: 'Root' })
   const killing = killOften()
   await Promise.all(ids.map(play))
   isOver = true
@@ -188,7 +190,8 @@ test('backend.ts: whenever a side is killed, people, bookings, notices, marks an
 /** A data directory with an admin, and the platform's key and webhook. */
 async function prepare(dataDir: string, environment: Record<string, string>, url: string) {
   await using own = await startService({ environment })
-  const { token } = await own.registerAs('admin')
+  const { token, id } = await own.registerAs('admin')
+  own.sqlite.run("UPDATE users SET external_id = 'root' WHERE id = ?", [id])
   const key = await own.issueKey(['users', 'sessions', 'notifications', 'messages'])
   const body = { url, events: ['message.created'] }
   const webhook = await own.call('POST', '/v1/admin/webhooks', { token, body })
