@@ -567,13 +567,24 @@ describe('`ext:` and the external id', () => {
     const follower_ids = ['ext:fan', 'ext:guest', 'ext:nobody', fan.id]
     const imported = await feed('PUT', `/follows/${ext('host')}`, { follower_ids })
     expect(imported.body).toEqual({ added: 1, already: 2, unknown: ['ext:nobody'] })
+    const listed = await feed('GET', `/follows?host_id=${ext('host')}`)
+    expect(listed.body.data[0]).toMatchObject({
+      host_id: host.id,
+      host_external_id: 'host',
+      follower_id: fan.id,
+      follower_external_id: 'fan',
+    })
     expect((await feed('DELETE', `/follows/${host.id}/${ext('fan')}`)).status).toBe(204)
     expect((await feed('PUT', `/follows/${ext('nobody')}/${ext('fan')}`)).status).toBe(404)
     const call = { state: 'active', host_id: 'ext:host', guest_id: 'ext:guest' }
-    expect((await feed('PUT', '/calls/c1', call)).body).toMatchObject({
+    const answered = await feed('PUT', '/calls/c1', call)
+    expect(answered.body).toMatchObject({
       host_id: host.id,
+      host_external_id: 'host',
       guest_id: guest.id,
+      guest_external_id: 'guest',
     })
+    expect((await feed('GET', '/calls')).body.data).toEqual([answered.body])
     const stranger = await feed('PUT', '/calls/c2', { ...call, guest_id: 'ext:nobody' })
     expect(stranger.body.error.details).toEqual({ guest_id: 'must be an existing user' })
   })

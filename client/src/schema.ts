@@ -914,7 +914,15 @@ export interface CreatedServiceKey {
 }
 export interface Follow {
   host_id: string
+  /**
+   * The id that the platform gives the person; absent if there is none.
+   */
+  host_external_id?: string
   follower_id: string
+  /**
+   * The id that the platform gives the person; absent if there is none.
+   */
+  follower_external_id?: string
   created_at: string
 }
 export interface FollowPage {
@@ -930,7 +938,15 @@ export interface Call {
   call_session_id: string
   state: CallState
   host_id: string
+  /**
+   * The id that the platform gives the person; absent if there is none.
+   */
+  host_external_id?: string
   guest_id: string
+  /**
+   * The id that the platform gives the person; absent if there is none.
+   */
+  guest_external_id?: string
   updated_at: string
 }
 export interface CallPage {
@@ -1523,7 +1539,7 @@ export interface MessageChannels {
   email: boolean
 }
 /**
- * The channels of each type. A `custom.<name>` that you have not changed is left out, and has those of `broadcast` at first.
+ * The channels of each type. A `custom.<name>` that you have not changed is left out: it is shown in the app and pushed, but not mailed.
  */
 export interface NotificationPreferences {
   call_incoming: NotificationChannels

@@ -277,7 +277,7 @@ export const Preferences = Type.Object(
   {
     title: 'NotificationPreferences',
     description:
-      'The channels of each type. A `custom.<name>` that you have not changed is left out, and has those of `broadcast` at first.',
+      'The channels of each type. A `custom.<name>` that you have not changed is left out: it is shown in the app and pushed, but not mailed.',
     ...perCustomType(ChannelsField),
   },
 )

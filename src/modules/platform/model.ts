@@ -88,12 +88,19 @@ export const CallUpdate = Body('CallUpdate', {
   guest_id: described(PersonId(), 'The guest: an id, or `ext:` and an external id.'),
 })
 
+const description = 'The id that the platform gives the person; absent if there is none.'
+const ExternalId = (example: string) => Type.Optional(Sample(example, { description }))
+const hostExternalId = ExternalId('host-12')
+const guestExternalId = ExternalId(samples.guest.externalId)
+
 export const Call = Type.Object(
   {
     call_session_id: Sample(samples.callId),
     state: OneOf(callStates, { title: 'CallState' }),
     host_id: Sample(samples.host.id),
+    host_external_id: hostExternalId,
     guest_id: Sample(samples.guest.id),
+    guest_external_id: guestExternalId,
     updated_at: Timestamp,
   },
   { title: 'Call' },
@@ -102,7 +109,9 @@ export const Call = Type.Object(
 export const Follow = Type.Object(
   {
     host_id: Sample(samples.host.id),
+    host_external_id: hostExternalId,
     follower_id: Sample(samples.guest.id),
+    follower_external_id: guestExternalId,
     created_at: Timestamp,
   },
   { title: 'Follow' },
@@ -120,16 +129,30 @@ export function serviceKeyView(row: ServiceKeyRow): Static<typeof ServiceKey> {
   }
 }
 
-export function followView({ hostId, followerId, createdAt }: FollowRow) {
-  return { host_id: hostId, follower_id: followerId, created_at: isoTime(createdAt) }
-}
+/** Undefined for a person without one. */
+export type ExternalIdOf = (userId: string) => string | undefined
 
-export function callView(row: CallRow): Static<typeof Call> {
-  return {
+export const followView =
+  (externalIdOf: ExternalIdOf) =>
+  ({ hostId, followerId, createdAt }: FollowRow): Static<typeof Follow> => ({
+    host_id: hostId,
+    ...external('host', externalIdOf(hostId)),
+    follower_id: followerId,
+    ...external('follower', externalIdOf(followerId)),
+    created_at: isoTime(createdAt),
+  })
+
+export const callView =
+  (externalIdOf: ExternalIdOf) =>
+  (row: CallRow): Static<typeof Call> => ({
     call_session_id: row.id,
     state: row.state,
     host_id: row.hostId,
+    ...external('host', externalIdOf(row.hostId)),
     guest_id: row.guestId,
+    ...external('guest', externalIdOf(row.guestId)),
     updated_at: isoTime(row.updatedAt),
-  }
-}
+  })
+
+const external = (part: 'host' | 'guest' | 'follower', id: string | undefined) =>
+  id === undefined ? {} : { [`${part}_external_id`]: id }

@@ -38,13 +38,18 @@ export function createPlatform(
   const follows = createFollows(core, parts)
   const calls = createCalls(core, { ...parts, onChanged: onCallChanged })
 
+  const externalIdOf = (userId: string) => store.findUser(userId)?.externalId ?? undefined
+  // External ids of others are no part of a person's export.
+  const none = () => undefined
+  const [viewFollow, viewCall] = [followView(none), callView(none)]
+
   return {
     retention: platformRetention,
-    routes: platformRoutes({ serviceKeys, follows, calls }),
+    routes: platformRoutes({ serviceKeys, follows, calls, externalIdOf }),
     exportOf: (userId: string) => ({
-      follows: store.eachFollowed(userId).map(followView),
-      followers: store.eachFollower(userId).map(followView),
-      calls: store.eachCall(userId).map((row) => row && callView(row)),
+      follows: store.eachFollowed(userId).map(viewFollow),
+      followers: store.eachFollower(userId).map(viewFollow),
+      calls: store.eachCall(userId).map((row) => row && viewCall(row)),
     }),
     forget: store.deleteFollowsBy,
     erase(userId: string, limit: number) {

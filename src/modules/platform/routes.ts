@@ -15,6 +15,7 @@ import {
   CallUpdate,
   CreatedServiceKey,
   callView,
+  type ExternalIdOf,
   Follow,
   FollowerImport,
   followView,
@@ -31,9 +32,16 @@ const followFeed = operations('Feed', { access: 'service', scope: 'follows' })
 const callFeed = operations('Feed', { access: 'service', scope: 'calls' })
 
 type Query = Record<string, string | undefined>
-type Parts = { serviceKeys: ServiceKeys; follows: Follows; calls: Calls }
+type Parts = {
+  serviceKeys: ServiceKeys
+  follows: Follows
+  calls: Calls
+  externalIdOf: ExternalIdOf
+}
 
-export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
+export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Parts) {
+  const [viewFollow, viewCall] = [followView(externalIdOf), callView(externalIdOf)]
+
   return new Elysia({ name: 'platform' })
     .use(routeBase)
     .get(
@@ -76,7 +84,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       ({ query }) => {
         const { host_id: hostId }: Query = query
         if (hostId === undefined) throw invalidField('host_id', 'required')
-        return pageOf(query, (range) => follows.list(hostId, range), followView)
+        return pageOf(query, (range) => follows.list(hostId, range), viewFollow)
       },
       followFeed.list(
         'serviceListFollows',
@@ -89,7 +97,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       '/v1/service/calls',
       ({ query }) => {
         const state = callStates.find((it) => it === query['state'])
-        return pageOf(query, (range) => calls.list(state, range), callView)
+        return pageOf(query, (range) => calls.list(state, range), viewCall)
       },
       callFeed.list(
         'serviceListCalls',
@@ -131,7 +139,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       '/v1/service/calls/:call_session_id',
       async ({ params, body }) => {
         const { state, host_id: hostId, guest_id: guestId } = body
-        return callView(await calls.report(params.call_session_id, { state, hostId, guestId }))
+        return viewCall(await calls.report(params.call_session_id, { state, hostId, guestId }))
       },
       callFeed(
         'serviceUpdateCall',

@@ -14,8 +14,10 @@ export type ServiceKeyRow = typeof serviceKeys.$inferSelect
 /** SQL over follows and calls. The queries for imports, for broadcasts and for each message are prepared. */
 export function createFeedStore(orm: Orm) {
   const sqlite = orm.$client
-  const user = sqlite.prepare<Pick<UserRow, 'displayName' | 'role' | 'deletedAt'>, [string]>(
-    'SELECT display_name AS displayName, role, deleted_at AS deletedAt FROM users WHERE id = ?',
+  type User = Pick<UserRow, 'displayName' | 'role' | 'externalId' | 'deletedAt'>
+  const user = sqlite.prepare<User, [string]>(
+    `SELECT display_name AS displayName, role, external_id AS externalId, deleted_at AS deletedAt
+     FROM users WHERE id = ?`,
   )
   const insertFollow = sqlite.prepare<unknown, [string, string, number]>(
     'INSERT INTO follows (host_id, follower_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
