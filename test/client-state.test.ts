@@ -118,6 +118,31 @@ test('a thread shows each message once, waiting ones apart, and who types', asyn
   thread.close()
 })
 
+test('a thread shows a removed message as the service does: without files and data', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, service, user } = chat
+  const { token } = await service.issueKey(['all', 'messages_as'])
+  const post = async (more: object) => {
+    const body = { conversation_id: conversationId, body: 'Moved', data: { n: 1 }, ...more }
+    return (await service.call('POST', '/v1/service/messages', { token, body })).body
+  }
+  const attachments = ['a', 'b'].map((name) => ({ file_url: `https://example.com/${name}` }))
+  const files = await client.messages.send(conversationId, { body: '', type: 'file', attachments })
+  const [notice, own] = [await post({}), await post({ from: user.id })]
+  await client.connect()
+  const thread = openThread(client, conversationId)
+  await waitFor(() => thread.getSnapshot().status === 'ready')
+  await thread.remove(files.id)
+  await client.messages.remove(conversationId, own.id)
+  await service.call('DELETE', `/v1/service/messages/${notice.id}`, { token })
+  const items = () => thread.getSnapshot().items
+  await waitFor(() => items().every(({ deleted_at }) => deleted_at !== undefined))
+  const timeless = (messages: readonly object[]) =>
+    messages.map((message) => ({ ...message, deleted_at: 'a time' }))
+  expect(timeless(items())).toEqual(timeless(await chat.stored()))
+  thread.close()
+})
+
 test('notifications and tickets follow their frames', async () => {
   await using chat = await startChat()
   const { client } = chat

@@ -157,14 +157,18 @@ export function openList<T extends Row, More extends object>(
     beforeGap ??= items()
   }
 
+  const replace = (id: string, by: (row: T) => T) =>
+    edit(() => show(items().map((row) => (row.id === id ? by(row) : row))))
+
   return {
     set,
     /** Changes the state now, and again after a load that is under way. */
     edit,
     find: (id: string) => items().find((row) => row.id === id),
     put: (row: T) => edit(() => show([row, ...items()])),
+    replace,
     change: (id: string, part: (row: T) => Partial<T>) =>
-      edit(() => show(items().map((row) => (row.id === id ? { ...row, ...part(row) } : row)))),
+      replace(id, (row) => ({ ...row, ...part(row) })),
     remove: (id: string) => edit(() => show(items().filter((row) => row.id !== id))),
     /** Loads the first page, and again after each opening of the channel. */
     follow(handlers: Handlers) {

@@ -161,7 +161,7 @@ export function openThread(client: Client, conversationId: string) {
       if (client_id !== undefined) arrived.add(client_id)
       showWaiting()
     },
-    message_deleted: (frame) => isHere(frame) && list.change(frame.message_id, removed),
+    message_deleted: (frame) => isHere(frame) && list.replace(frame.message_id, removed),
     typing: (frame) => isHere(frame) && setTyping(true),
     conversation_updated: ({ conversation }) =>
       conversation.id === conversationId && changeConversation(conversation),
@@ -185,7 +185,7 @@ export function openThread(client: Client, conversationId: string) {
     /** Removes an own message for both people. */
     async remove(id: string) {
       await client.messages.remove(conversationId, id)
-      list.change(id, removed)
+      list.replace(id, removed)
     },
     close() {
       clearTimeout(timer)
@@ -195,11 +195,14 @@ export function openThread(client: Client, conversationId: string) {
 }
 
 /** A removed message is empty; a notice stays one. */
-function removed(message: Message): Partial<Message> {
-  const empty = { body: '', deleted_at: new Date().toISOString() }
-  if (message.type === 'notice') return empty
+function removed(message: Message): Message {
+  const { id, conversation_id, created_at } = message
   const noFile = { file_url: null, file_name: null, file_size: null, file_type: null }
-  return { ...empty, ...noFile, type: 'text' }
+  const deleted_at = new Date().toISOString()
+  const empty = { id, conversation_id, body: '', ...noFile, created_at, deleted_at }
+  return message.type === 'notice'
+    ? { ...empty, type: 'notice', sender_id: null, unread: message.unread }
+    : { ...empty, type: 'text', sender_id: message.sender_id }
 }
 
 /** The notifications, newest first, and how many are unread. */
