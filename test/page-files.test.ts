@@ -108,6 +108,35 @@ test('the console loads at most 100 KB before it shows something, font and langu
   expect(total).toBeLessThan(100 * kilobyte)
 })
 
+test('the styles of one area of the console reach no other', async () => {
+  const folder = `${import.meta.dir}/../src/web`
+  const read = async (pattern: string) => {
+    const paths = [...new Bun.Glob(pattern).scanSync(folder)]
+    return Promise.all(
+      paths.map(async (path) => [path, await Bun.file(`${folder}/${path}`).text()] as const),
+    )
+  }
+  const sources = await read('{kit,console}/**/*.tsx')
+  const areas = await read('console/*/*.css')
+  expect(areas.length).toBeGreaterThan(4)
+  for (const [path, styles] of areas) {
+    const area = path.replace(/[^/]+$/, '')
+    const others = sources.filter(([source]) => !source.startsWith(area))
+    const used = new Set(others.flatMap(([, text]) => classesIn(text)))
+    const selectors = [...styles.matchAll(/^ {2}([^\s@/].*?)(?: \{|,)$/gm)].map(
+      ([, one = '']) => one,
+    )
+    const isOwn = (selector: string) =>
+      [...selector.matchAll(/\.([\w-]+)/g)].some(([, name = '']) => !used.has(name))
+    expect([path, selectors.filter((one) => !isOwn(one))]).toEqual([path, []])
+  }
+})
+
+const classesIn = (source: string) =>
+  [...source.matchAll(/class=(?:"([^"]*)"|\{([^}\n]*)\}?)/g)].flatMap(([, plain = '', made = '']) =>
+    `${plain} ${made}`.split(/[^\w-]+/),
+  )
+
 test('without the demo its page is not found', async () => {
   await using service = await startService({ environment: { DEMO: 'false' } })
   expect((await get(service.app, '/demo')).status).toBe(404)

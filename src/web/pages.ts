@@ -208,7 +208,7 @@ function platformStyle({ headers }: ResponseSet, settings: Settings): string {
   headers['cache-control'] = 'no-cache'
   const accent = settings.get('accent')
   // Links are read on light and dark ground, where a colour for buttons may be too faint.
-  return `:root{--accent:${accent};--accent-strong:${accent};--on-accent:${textOn(accent)}}a,a:hover{color:var(--ink)}`
+  return `:root{--accent:${accent};--accent-strong:${accent};--on-accent:${textOn(accent)}}@layer reset{a,a:hover{color:var(--ink)}}`
 }
 
 type ResponseSet = { headers: Record<string, string | number>; status?: number | string }

@@ -9,7 +9,6 @@ import { Failure, Loading } from '../kit/states.tsx'
 import { texts } from '../kit/texts.tsx'
 import { VirtualList } from '../kit/virtual-list.tsx'
 import type { List } from './data.ts'
-import './panes.css'
 
 type PanesProps = {
   /** First path segment, such as `people`. */

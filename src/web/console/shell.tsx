@@ -27,12 +27,6 @@ import { forget, refreshSoon, useQuery } from './data.ts'
 import { DeskPage } from './desk/desk-page.tsx'
 import { DeskViews } from './desk/list-pane.tsx'
 import { client, goLive, logout, platform, status, user } from './session.ts'
-// The styles of a lazy page are not loaded with it.
-import './account/account.css'
-import './announcements/announcements.css'
-import './people/people.css'
-import './reports/reports.css'
-import './system/system.css'
 
 const PeoplePage = lazy(async () => (await import('./people/people-page.tsx')).PeoplePage)
 const ReportsPage = lazy(async () => (await import('./reports/reports-page.tsx')).ReportsPage)

@@ -5,7 +5,6 @@ import { openDialog } from './dialog.tsx'
 import { errorText, fieldProblems } from './errors.ts'
 import { Problems } from './field.tsx'
 import { texts } from './texts.tsx'
-import './form.css'
 
 /** Submits a form once: clears it on success; keeps the input and shows the errors on failure. */
 export function useForm(work: (given: FormData) => Promise<unknown>) {

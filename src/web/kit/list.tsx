@@ -6,7 +6,6 @@ import { withQuery } from './router.ts'
 import { useShortcut } from './shortcuts.tsx'
 import { Failure, Loading } from './states.tsx'
 import { fill, texts } from './texts.tsx'
-import './list.css'
 
 type Read<T> = {
   data: T | undefined

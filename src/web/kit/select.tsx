@@ -1,7 +1,6 @@
 import { Check, ChevronDown } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import './select.css'
 
 export type Options<T extends string> = readonly (readonly [value: T, text: string])[]
 

@@ -67,7 +67,7 @@ function Progress({ item }: { item: AnnouncementProgress }) {
   const { delivered_count: delivered, recipients_count: all, status } = item
   const isComplete = status === 'completed'
   return (
-    <section class="card stack tight" aria-label={words.progress}>
+    <section class="card stack tight delivery" aria-label={words.progress}>
       <div class="row between wrap">
         <h2 class="number">
           {fill(words.someDelivered, { count: count(delivered), all: count(all) })}

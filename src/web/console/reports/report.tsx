@@ -92,7 +92,7 @@ function Case({ report, heading, onChange }: CaseProps) {
       <Earlier report={report} />
       {body !== null && (
         <Section title={fill(words.what, { name: reporter.display_name })}>
-          <blockquote class="prose" dir="auto">
+          <blockquote class="prose report-text" dir="auto">
             {body}
           </blockquote>
         </Section>
