@@ -14,6 +14,7 @@ import type { Metrics } from './metrics.ts'
 import type { Channel } from './realtime/channel.ts'
 import { socketQuery, socketRoute } from './realtime/socket.ts'
 import type { MailPreferences } from './web/account/mail-preferences.ts'
+import { missingPage } from './web/pages.ts'
 import { descriptionRoute, webRoutes } from './web/routes.ts'
 
 type AppOptions = {
@@ -78,7 +79,10 @@ export function createApp({ config, log, settings }: Core, options: AppOptions) 
     // The framework's type omits the request and the promise.
     .wrap((answer) => observeRequests(answer as never, onAnswered))
     .use(routeBase)
-    .onError({ as: 'global' }, createErrorAnswer(log))
+    .onError(
+      { as: 'global' },
+      createErrorAnswer(log, (set, context) => missingPage(set, context, settings)),
+    )
     .onRequest(
       createPipeline({
         ...options.pipeline,

@@ -108,6 +108,27 @@ test('the console loads at most 100 KB before it shows something, font and langu
   expect(total).toBeLessThan(100 * kilobyte)
 })
 
+test('a browser gets a page in place of one that does not exist, a program an error', async () => {
+  await using service = await startService({ environment: { DEMO: 'false' } })
+  const headers = { accept: 'text/html,*/*;q=0.8', 'accept-language': 'de' }
+  for (const path of ['/nope', '/demo']) {
+    const answer = await get(service.app, path, headers)
+    const [sent, html] = [answer.headers, await answer.text()]
+    expect([answer.status, sent.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+    expect(sent.get('content-security-policy')).toContain("style-src 'self'")
+    expect(html).toContain('<html lang="de">')
+    expect(html).toMatch(/<header class="word-mark">localhost<[\s\S]*<h1>Das gibt es nicht\.<\/h1>/)
+  }
+  for (const [path, accept] of [
+    ['/nope', {}],
+    ['/v1/nope', headers],
+  ] as const) {
+    const answer = await get(service.app, path, accept)
+    const { error } = (await answer.json()) as { error: object }
+    expect([answer.status, error]).toEqual([404, expect.objectContaining({ code: 'not_found' })])
+  }
+})
+
 test('the styles of one area of the console reach no other', async () => {
   const folder = `${import.meta.dir}/../src/web`
   const read = async (pattern: string) => {

@@ -7,30 +7,43 @@ import type { RequestContext } from './request-context.ts'
 /** In error responses: the reason, if several reasons share one code. */
 export const reasonHeader = 'x-error-reason'
 
+export type MissingPage = (set: Hook['set'], context: RequestContext) => Promise<string>
+
 type Hook = {
   code: string | number
   error: unknown
+  request: Request
   context: RequestContext
   set: { status?: number | string; headers: Record<string, string | number> }
 }
 
-export function createErrorAnswer(log: Log) {
-  return ({ code, error, context, set }: Hook) => {
+/** @param missingPage for browsers that ask for a page that does not exist */
+export function createErrorAnswer(log: Log, missingPage: MissingPage) {
+  return ({ code, error, request, context, set }: Hook) => {
     const answer = translate(code, error)
     context.failure = answer
     if (answer.kind === 'internal_error') {
       log.error('a request failed', { request_id: context.requestId, error: answer.cause })
     }
     set.status = answer.status
-    if (answer.reason !== undefined) set.headers[reasonHeader] = answer.reason
-    if (answer.code === 'unauthorized') set.headers['www-authenticate'] = challengeOf(answer)
-    if (answer.retryAfterSeconds !== undefined) {
-      set.headers['retry-after'] = answer.retryAfterSeconds
-    }
-    // The modules' own limits set no rate limit headers.
-    if (answer.status === 429) set.headers['x-ratelimit-remaining'] = 0
+    setHeaders(set.headers, answer)
+    if (answer.kind === 'not_found' && asksForPage(request)) return missingPage(set, context)
     return errorBody(answer, context.locale)
   }
+}
+
+function setHeaders(headers: Hook['set']['headers'], answer: AppError) {
+  const { code, status, reason, retryAfterSeconds } = answer
+  if (reason !== undefined) headers[reasonHeader] = reason
+  if (code === 'unauthorized') headers['www-authenticate'] = challengeOf(answer)
+  if (retryAfterSeconds !== undefined) headers['retry-after'] = retryAfterSeconds
+  // The modules' own limits set no rate limit headers.
+  if (status === 429) headers['x-ratelimit-remaining'] = 0
+}
+
+function asksForPage({ method, headers, url }: Request): boolean {
+  const isHtml = headers.get('accept')?.includes('text/html') === true
+  return method === 'GET' && isHtml && !new URL(url).pathname.startsWith('/v1/')
 }
 
 /** RFC 6750, 3. The description is in English: headers are ASCII. */

@@ -9,9 +9,14 @@ import { isTagKnown } from '../http/file-answer.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import { sha256 } from '../lib/hash.ts'
-import { type Locale, locales } from '../lib/i18n.ts'
+import { type Locale, locales, texts } from '../lib/i18n.ts'
 import { textOn } from '../outside/mail/face.ts'
-import { type AccountPage, accountPage } from './account/account-pages.ts'
+import {
+  type AccountPage,
+  accountPage,
+  inAccountFrame,
+  withoutScript,
+} from './account/account-pages.ts'
 import {
   changeByForm,
   type MailPreferences,
@@ -234,6 +239,19 @@ async function page(
   }
   set.headers['content-type'] = 'text/html; charset=utf-8'
   return text
+}
+
+/** In place of a page that does not exist. */
+export async function missingPage(
+  { headers }: ResponseSet,
+  { locale }: { locale: Locale },
+  settings: Settings,
+): Promise<string> {
+  const { html } = await import('./page-files.ts')
+  headers['content-security-policy'] = policy
+  headers['content-type'] = 'text/html; charset=utf-8'
+  const title = texts[locale].errors.not_found
+  return inAccountFrame(withoutScript(html.account), { title, content: '', locale, settings })
 }
 
 const compressed = new Map<string, Promise<Compressed>>()

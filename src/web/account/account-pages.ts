@@ -45,6 +45,9 @@ type Framed = { title: string; content: string; locale: Locale; settings: Settin
 const field = (name: string, label: string, attributes: string, hint = '') =>
   `<div class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" ${attributes} required aria-describedby="${name}-hint ${name}-problem"><span class="hint" id="${name}-hint">${hint}</span><span class="problem" id="${name}-problem"></span></div>`
 
+/** For pages that need none. */
+export const withoutScript = (html: string) => html.replace(/<script.*?<\/script>/gs, '')
+
 /** A page in the name and colour of the platform, with a way back to the app. */
 export function inAccountFrame(html: string, { title, content, locale, settings }: Framed): string {
   const name = Bun.escapeHTML(settings.get('platform_name'))

@@ -1,7 +1,7 @@
 import type { Settings } from '../../db/settings-store.ts'
 import type { readForm } from '../../http/body.ts'
 import { type Locale, texts } from '../../lib/i18n.ts'
-import { inAccountFrame } from './account-pages.ts'
+import { inAccountFrame, withoutScript } from './account-pages.ts'
 
 type Channels = { [channel: string]: boolean | undefined }
 
@@ -44,7 +44,7 @@ export function mailPreferencesPage(html: string, shown: Shown): string {
   const words = texts[locale].mailPreferences
   const found = preferences.find(token)
   const frame = (content: string) =>
-    inAccountFrame(html.replace(/<script.*?<\/script>/gs, ''), {
+    inAccountFrame(withoutScript(html), {
       title: words.title,
       content,
       locale,
