@@ -186,6 +186,17 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
     await choose(page, 'State', 'Enabled')
     await page.waitForURL('**/people?disabled=false')
     await waitFor(async () => (await top()) === 0)
+    // Rows are as high as their text, also for people who read larger text.
+    const emulation = await page.context().newCDPSession(page)
+    await emulation.send('Page.setFontSizes', { fontSizes: { standard: 24, fixed: 20 } })
+    await page.reload()
+    const row = page.locator('.virtual li').first()
+    await row.waitFor()
+    const [outside, inside] = [await row.boundingBox(), await row.locator('a').boundingBox()]
+    expect(inside?.height).toBeGreaterThan(60)
+    expect(inside?.height).toBeLessThanOrEqual(outside?.height ?? 0)
+    await emulation.send('Page.setFontSizes', { fontSizes: { standard: 16, fixed: 13 } })
+    await page.reload()
   })
 
   test('a person is found by part of the name, made a host, logged out, verified and removed', async () => {

@@ -58,6 +58,27 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await expectAccessible(page)
   })
 
+  testAtLength('another area begins at its top', async () => {
+    await page.setViewportSize({ width: 1280, height: 300 })
+    const top = () => page.locator('#main').evaluate(({ scrollTop }) => scrollTop)
+    await page.locator('#main').evaluate((main) => main.scrollTo(0, 200))
+    expect(await top()).toBe(200)
+    await page.getByRole('navigation').getByRole('link', { name: 'Account' }).click()
+    await page.getByRole('heading', { name: 'Account' }).waitFor()
+    expect(await top()).toBe(0)
+    await follow('System')
+  })
+
+  testAtLength('a fault of a page is shown as such, and the other pages go on', async () => {
+    const broken = { data: [null], pagination: { cursor: null, has_more: false, limit: 50 } }
+    await page.route('**/v1/admin/bans?*', (route) => route.fulfill({ json: broken }))
+    await follow('Bans')
+    await page.getByRole('alert').getByText('This page has a fault').waitFor()
+    await page.unrouteAll()
+    await follow('Overview')
+    await page.getByRole('heading', { name: 'Mails are not sent' }).waitFor()
+  })
+
   testAtLength('the overview shows the lag of the replica and its last failure', async () => {
     const region = page.getByRole('region', { name: 'Replication' })
     await region.getByText('In step').waitFor()
@@ -108,6 +129,11 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     expect(await page.locator(':focus').textContent()).toBe('Retry')
     await expectAccessible(page)
     await expectNarrowAccessible(page)
+    const text = await rows.first().locator('.main').boundingBox()
+    expect(text?.width).toBeGreaterThan(200)
+    const tooMany = { error: { code: 'rate_limited', message: 'Slower, please.' } }
+    const refusal = { status: 429, headers: { 'retry-after': '1' }, json: tooMany }
+    await page.route('**/v1/admin/jobs/*', (route) => route.fulfill(refusal), { times: 1 })
     await button('Discard all shown').click()
     await ofDialog('Discard').click()
     await page.getByRole('heading', { name: 'Nothing was given up' }).waitFor()
@@ -132,13 +158,24 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await button('Confirm').click()
     await page.getByText('shown this once').waitFor()
     await expectAccessible(page, 'dialog')
+    // Outside of the dialog all is inert.
+    await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(new Error())')
+    await button('Copy the secret').click()
+    const toast = page.locator('.toast', { hasText: 'Selected. Press Ctrl+C' })
+    await toast.getByRole('button', { name: 'Close' }).click()
     const secret = await shownOnce(page)
     await button('Send a test').click()
     await page.getByText('The test was delivered').waitFor()
     const [tried] = receiver.of('webhook.test')
     expect(tried && verify(secret, tried)).toBeTruthy()
+    insertDeliveries(pages.dataDir, page.url().split('/').at(-1) ?? '', 60)
+    await button('Refresh').click()
+    await button('Show more').click()
+    const deliveries = page.getByRole('list', { name: 'Deliveries' }).getByRole('listitem')
+    await deliveries.nth(59).waitFor()
     await pages.register('Otto')
     await deliveryArrives(page, receiver)
+    expect(await deliveries.count()).toBe(61)
     await expectAccessible(page)
     await button('Remove').click()
     await ofDialog('Remove').click()
@@ -168,7 +205,13 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
 
   testAtLength('a service key is created with scopes, works, and is revoked', async () => {
     await follow('Service keys')
+    const emulation = await page.context().newCDPSession(page)
+    await emulation.send('Emulation.setTimezoneOverride', { timezoneId: withAnotherDay() })
     await button('Add a key').click()
+    const today = await page.evaluate<string>("new Date().toLocaleDateString('sv')")
+    expect(today).not.toBe(new Date().toISOString().slice(0, 10))
+    expect(await page.getByLabel('Last day').getAttribute('min')).toBe(today)
+    await emulation.send('Emulation.setTimezoneOverride', { timezoneId: '' })
     await page.getByLabel('Name', { exact: true }).fill('payments')
     await page.getByLabel('Most powerful').check()
     await page.getByLabel('Last day').fill('2099-01-31')
@@ -426,6 +469,10 @@ async function logIn(page: Page, email: string) {
   await page.getByRole('button', { name: 'Log in' }).click()
 }
 
+/** A time zone in which it is not the day of UTC. */
+const withAnotherDay = () =>
+  new Date().getUTCHours() < 11 ? 'Pacific/Pago_Pago' : 'Pacific/Kiritimati'
+
 /** The secret of a dialog. */
 async function shownOnce(page: Page): Promise<string> {
   const dialog = page.getByRole('dialog').filter({ hasText: 'I have saved it' })
@@ -448,6 +495,18 @@ async function setUpFactor(page: Page) {
   const codes = page.locator('.codes li')
   await codes.first().waitFor()
   return { secret, codes: await codes.allTextContents() }
+}
+
+function insertDeliveries(dataDir: string, webhookId: string, amount: number) {
+  using sqlite = new Database(`${dataDir}/hostline.db`)
+  sqlite.run('PRAGMA busy_timeout = 5000')
+  for (let at = 1; at <= amount; at++) {
+    sqlite.run(
+      `INSERT INTO webhook_deliveries (webhook_id, id, event, status, attempts, created_at, attempted_at)
+       VALUES (?1, ?2, '{"type":"user.deleted","id":"none"}', 'delivered', 1, ?3, ?3)`,
+      [webhookId, `old-${at}`, at],
+    )
+  }
 }
 
 /** Reloads the deliveries of a webhook until the received one is listed. */

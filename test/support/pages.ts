@@ -149,7 +149,14 @@ export async function expectNarrowAccessible(page: Page) {
   const rules = { 'color-contrast': { enabled: false } }
   expect(await violations(page, 'html', { rules })).toEqual([])
   await expectFits(page)
+  // iOS zooms into fields with smaller text.
+  expect(await page.evaluate(smallFields)).toEqual([])
 }
+
+const smallFields = `[...document.querySelectorAll('input, select, textarea')]
+  .filter((field) => !field.matches('[type=checkbox], [type=radio], [type=range], [type=file], [type=color]'))
+  .filter((field) => Number.parseFloat(getComputedStyle(field).fontSize) < 16)
+  .map(({ outerHTML }) => outerHTML.slice(0, 200))`
 
 async function expectFits(page: Page) {
   const beyond = await page.evaluate('document.documentElement.scrollWidth - innerWidth')

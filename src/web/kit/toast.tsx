@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { X } from 'lucide-preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { errorText } from './errors.ts'
 import { texts } from './texts.tsx'
 
@@ -65,8 +65,9 @@ export function Toasts({ dialog }: { dialog?: number }) {
 
 function Frame() {
   const frame = useRef<HTMLDivElement>(null)
-  // A live region that appears with its text is not announced, so it is always there.
-  useLayoutEffect(() => frame.current?.showPopover(), [])
+  // A live region that appears with its text is not announced, so it is always there. Its dialog has opened before: what
+  // is shown later lies above.
+  useEffect(() => frame.current?.showPopover(), [])
   return (
     <div
       class="toasts"
