@@ -462,6 +462,25 @@ describe('calls', () => {
     }
   })
 
+  test('of a removed person end, by the former id and external id', async () => {
+    await using calls = await startCalls()
+    const { service, host, guest, feed } = calls
+    service.sqlite.run("UPDATE users SET external_id = 'crm-7' WHERE id = ?", [guest.id])
+    for (const id of ['call-1', 'call-2']) await calls.report('active', id)
+    expect((await feed('DELETE', `/users/${guest.id}`)).status).toBe(204)
+    expect((await calls.report('ended')).body).toMatchObject({ state: 'ended' })
+    const ended = { state: 'ended', host_id: host.id, guest_id: 'ext:crm-7' }
+    expect((await feed('PUT', '/calls/call-2', ended)).body).toMatchObject({
+      state: 'ended',
+      guest_id: guest.id,
+    })
+    expect((await feed('PUT', '/calls/call-3', ended)).status).toBe(400)
+    expect(codeOf(await feed('PUT', '/calls/call-2', { ...ended, host_id: guest.id }))).toEqual([
+      400,
+      'validation_error',
+    ])
+  })
+
   test('are not required unless configured', async () => {
     await using service = await startService()
     const { a, conversationId } = await service.pair()

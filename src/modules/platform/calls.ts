@@ -46,8 +46,10 @@ type Parts = {
 export function createCalls({ config, write, clock }: Core, parts: Parts) {
   const { store, notify, resolveUser, onChanged } = parts
 
-  function partiesOf(report: CallReport): Parties {
-    const [hostId, guestId] = [presentUser(report.hostId), presentUser(report.guestId)]
+  /** A participant of a known call may have been removed since: an unknown reference then stands for that one. */
+  function partiesOf(report: CallReport, known: CallRow | undefined): Parties {
+    const hostId = presentUser(report.hostId) ?? removedUser(known?.hostId)
+    const guestId = presentUser(report.guestId) ?? removedUser(known?.guestId)
     const details: FieldProblems = {
       ...(hostId === undefined && { host_id: problem('unknown_user') }),
       ...(guestId === undefined && { guest_id: problem('unknown_user') }),
@@ -63,6 +65,9 @@ export function createCalls({ config, write, clock }: Core, parts: Parts) {
     const id = resolveUser(reference)
     return id !== undefined && store.isPresent(id) ? id : undefined
   }
+
+  const removedUser = (id: string | undefined) =>
+    id === undefined || store.isPresent(id) ? undefined : id
 
   function notifyHost({ id, hostId, guestId, state }: CallRow) {
     const type = notificationTypes[state]
@@ -93,7 +98,7 @@ export function createCalls({ config, write, clock }: Core, parts: Parts) {
      *  users) */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
-      const parties = partiesOf(report)
+      const parties = partiesOf(report, store.findCall(id))
       return write(() => advance(id, parties, report.state))
     },
 
