@@ -243,6 +243,7 @@ export async function openService(
       }),
       isHttps: config.publicUrl.startsWith('https:'),
       verifyToken: accounts.verifyToken,
+      shareReads: storage.shareReads,
       findPrincipal(claims) {
         const principal = accounts.findPrincipal(claims)
         if (principal) notifications.noteVisit(principal.userId)

@@ -194,6 +194,23 @@ describe('group commit', () => {
     expect(order).toEqual(Array.from({ length: 600 }, (_, n) => n))
   })
 
+  test('reads of a turn share a transaction, which ends before the next commit, or with the turn', async () => {
+    await using writer = startWriter()
+    const isSharing = () => writer.sqlite.inTransaction
+    writer.shareReads()
+    writer.shareReads()
+    const written = writer.write(writer.add('one'))
+    expect([isSharing(), writer.notes()]).toEqual([true, []])
+    await written
+    expect([isSharing(), writer.notes()]).toEqual([false, ['one']])
+    writer.shareReads()
+    await turns(1)
+    expect(isSharing()).toBe(false)
+    await writer.write(() => writer.shareReads())
+    await writer.write(writer.add('two'))
+    expect(writer.notes()).toEqual(['one', 'two'])
+  })
+
   test('an asynchronous function is refused', async () => {
     await using db = startWriter()
     expect(await outcome(db.write(async () => 1))).toBe('write takes a synchronous function')

@@ -54,6 +54,7 @@ export function openStorage(connection: Connection, options: StorageOptions) {
   return {
     write: writer.write,
     afterCommit: writer.afterCommit,
+    shareReads: writer.shareReads,
     /** Tests the disk only after a failure: a successful commit is proof enough. */
     async isWritable() {
       if (writer.isHealthy()) return true

@@ -13,9 +13,14 @@ export type Write = <T>(work: () => T) => Promise<T>
  *  the promise of that write resolves. Never called when the work is rolled back. */
 export type AfterCommit = (callback: () => void) => void
 
+/** Lets all reads until the end of this turn of the event loop, or until its commit, share one transaction. A read outside
+ *  of one locks the wal for itself, which costs many times as much as a small read. */
+export type ShareReads = () => void
+
 type Writer = {
   write: Write
   afterCommit: AfterCommit
+  shareReads: ShareReads
   /** False from a failed commit until the next successful one. */
   isHealthy(): boolean
   /** Pauses commits until `resume`. Writes are queued without blocking the loop. */
@@ -58,6 +63,7 @@ export function createWriter(options: WriterOptions): Writer {
   const { sqlite, sync, onCommit, onFatal, log, maxPending = 10_000 } = options
   // Limits each turn of the loop, regardless of the length of the queue and of single writes.
   const { maxBatchMilliseconds = 5 } = options
+  const beginReads = sqlite.prepare('BEGIN')
   const begin = sqlite.prepare('BEGIN IMMEDIATE')
   const commit = sqlite.prepare('COMMIT')
   const rollback = sqlite.prepare('ROLLBACK')
@@ -73,6 +79,7 @@ export function createWriter(options: WriterOptions): Writer {
   let pending = 0
   let healthy = true
   let flushScheduled = false
+  let isSharing = false
   let isClosed = false
   let syncing = false
   let isHeld = false
@@ -96,6 +103,19 @@ export function createWriter(options: WriterOptions): Writer {
     running.callbacks.push(callback)
   }
 
+  function shareReads() {
+    if (sqlite.inTransaction) return
+    isSharing = true
+    beginReads.run()
+    setImmediate(endReads)
+  }
+
+  function endReads() {
+    if (!isSharing) return
+    isSharing = false
+    commit.run()
+  }
+
   function scheduleFlush() {
     if (flushScheduled || isHeld) return
     flushScheduled = true
@@ -105,6 +125,7 @@ export function createWriter(options: WriterOptions): Writer {
   function flush() {
     flushScheduled = false
     if (isHeld) return
+    endReads()
     const startedAt = performance.now()
     const framesBefore = healthy ? 0 : countFrames()
     const most = queued.slice(0, maxBatch)
@@ -260,7 +281,7 @@ export function createWriter(options: WriterOptions): Writer {
     if (queued.length > 0) scheduleFlush()
   }
 
-  return { write, afterCommit, isHealthy: () => healthy, hold, resume, close }
+  return { write, afterCommit, shareReads, isHealthy: () => healthy, hold, resume, close }
 }
 
 function isStorageFailure(error: unknown) {

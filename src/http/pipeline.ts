@@ -1,4 +1,5 @@
 import type { PreContext } from 'elysia'
+import type { ShareReads } from '../db/writer.ts'
 import { AppError, invalidField } from '../lib/errors.ts'
 import type { NewId } from '../lib/ids.ts'
 import { ipGroup, ipv6Network } from '../lib/ip-network.ts'
@@ -28,6 +29,7 @@ export type PipelineOptions = {
   cors: (request: globalThis.Headers) => Record<string, string>
   isHttps: boolean
   /** The claims of a valid, unexpired access token, without a database query. */
+  shareReads: ShareReads
   verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
   /** Undefined for deleted and disabled users and for revoked sessions. */
   findPrincipal: (claims: AccessClaims) => UserPrincipal | undefined
@@ -196,6 +198,7 @@ export function createPipeline(options: PipelineOptions) {
   function authorize(route: RoutePolicy, bearer: Bearer, { request, context }: Asked) {
     const { claims, key, operator } = bearer
     if (route.access === 'public') return
+    options.shareReads()
     if (operator !== undefined && (route.access === 'admin' || route.access === 'operator')) {
       context.operator = operator
     } else if (route.access === 'service') {
