@@ -1,10 +1,12 @@
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { describedRoutes } from '../src/http/route-table.ts'
 import { stopDeadlineMilliseconds } from '../src/listen.ts'
 import { drainMilliseconds } from '../src/replication/leader.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { startService } from './support/service.ts'
 
 const project = join(import.meta.dir, '..')
 const empty = temporaryDirectory()
@@ -61,6 +63,19 @@ test('links within the documentation have a target', () => {
       )
     })
   expect(broken.map(([link]) => link)).toEqual([])
+})
+
+test('the documentation names existing routes', async () => {
+  await using service = await startService()
+  const routes = describedRoutes(service.app).map(
+    ({ method, path }) => new RegExp(`^${method} ${path.replace(/:\w+/g, '[^/]+')}$`),
+  )
+  const text = [...files, 'client/README.md'].map((file) =>
+    readFileSync(join(project, file), 'utf8'),
+  )
+  const named = text.join('\n').match(/\b(GET|POST|PUT|PATCH|DELETE) \/v1\/[\w/:{}-]*\w\}?/g) ?? []
+  expect(named.length).toBeGreaterThan(30)
+  expect(named.filter((name) => !routes.some((route) => route.test(name)))).toEqual([])
 })
 
 test('the security page names existing tests and files', () => {
