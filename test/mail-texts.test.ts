@@ -75,6 +75,14 @@ describe('texts of the platform', () => {
     }
   })
 
+  test.each(['verify_email', 'reset_password', 'change_email', 'undo_email'])(
+    'a preview of %s has the address of its page',
+    async (kind) => {
+      const { body } = await preview({ kind, lang: 'en' })
+      expect(body.text).toContain(`https://chat.example.com/${kind.replace('_', '-')}#token=`)
+    },
+  )
+
   const invalid: [string, string, object][] = [
     ['body', 'must contain {link}', { body: 'Hello' }],
     ['body', 'has an unknown placeholder: {code}', { body: '{link} {code}' }],

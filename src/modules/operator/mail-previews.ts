@@ -108,7 +108,7 @@ function samplesOf(kind: MailKind, locale: Locale, face: ShownSettings, publicUr
 const deskKinds: readonly MailKind[] = ['ticket_answer', 'ticket_waiting', 'bucket_failed']
 
 function linkOf(kind: MailKind, publicUrl: string): string | undefined {
-  if (requiredPlaceholder(kind) === 'link') return `${publicUrl}/verify-email#token=…`
+  if (requiredPlaceholder(kind) === 'link') return `${publicUrl}/${kind.replace('_', '-')}#token=…`
   return deskKinds.includes(kind) ? `${publicUrl}/console` : undefined
 }
 
