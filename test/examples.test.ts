@@ -144,7 +144,9 @@ test('backend.ts: whenever a side is killed, people, bookings, notices, marks an
 
   // Refused for good, which must not keep back the changes after it.
   await keep('/people/root', { email: 'root@example.com', name: 'Root' })
+  await keep('/people/leaver', { email: 'l@example.com', name: 'Lena' })
   const killing = killOften()
+  await ask(backend, 'DELETE', '/people/leaver')
   await Promise.all(ids.map(play))
   isOver = true
   await killing
@@ -183,6 +185,7 @@ test('backend.ts: whenever a side is killed, people, bookings, notices, marks an
     "SELECT display_name FROM users WHERE external_id LIKE 'customer-%' ORDER BY external_id",
   )
   expect(names.values().flat()).toEqual(ids.map((id) => `Carla ${id}`))
+  expect(sqlite.query("SELECT 1 FROM users WHERE external_id = 'leaver'").get()).toBe(null)
   const payments = sqlite.query("SELECT 1 FROM notifications WHERE type = 'payment_captured'")
   expect(payments.all()).toHaveLength(ids.length)
 })
