@@ -1,4 +1,4 @@
-import { PasswordField } from '../kit/fields.tsx'
+import { PasswordField } from '../kit/field.tsx'
 import { askForm } from '../kit/form.tsx'
 import { texts } from '../kit/texts.tsx'
 

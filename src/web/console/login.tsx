@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/errors.ts'
 import { Button } from '../kit/button.tsx'
 import { errorText } from '../kit/errors.ts'
-import { PasswordField, TextField } from '../kit/fields.tsx'
+import { CodeField, PasswordField, TextField } from '../kit/field.tsx'
 import { askForm, useForm } from '../kit/form.tsx'
 import { Filled, fill, texts } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
@@ -26,16 +26,7 @@ export function LoginPage() {
         <p class="soft">{ending.value ?? words.lead}</p>
         <TextField label={words.email} name="email" type="email" autocomplete="username" required />
         <PasswordField label={words.password} name="password" />
-        {needsCode && (
-          <TextField
-            label={words.code}
-            hint={words.codeHint}
-            name="code"
-            autocomplete="one-time-code"
-            required
-            takesFocus
-          />
-        )}
+        {needsCode && <CodeField takesFocus />}
         <p class="error" role="alert">
           {error !== undefined && !asksForCode(error) && problemText(error)}
         </p>

@@ -1,7 +1,7 @@
 import { SendHorizontal } from 'lucide-preact'
 import { useState } from 'preact/hooks'
 import { IconButton } from '../kit/button.tsx'
-import { AttachButton, AttachedFiles } from './attachments.tsx'
+import { AttachButton, Attached } from '../kit/uploads.tsx'
 import { useDraft } from './drafts.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
@@ -29,9 +29,12 @@ export function Composer({ conversationId, thread }: ComposerProps) {
 
   return (
     <form class="composer" onSubmit={submit}>
-      <AttachedFiles files={file ? [file] : []} remove={() => setFile(undefined)} />
+      <Attached
+        files={file ? [{ id: '', file_name: file.name, file_size: file.size }] : []}
+        removeFile={() => setFile(undefined)}
+      />
       <div class="row">
-        <AttachButton isDisabled={file !== undefined} add={([chosen]) => setFile(chosen)} />
+        <AttachButton label={texts.value.attach} take={([chosen]) => setFile(chosen)} isSingle />
         <textarea
           rows={1}
           dir="auto"

@@ -3,6 +3,7 @@ import type { ConversationListItem } from '../../../client/src/client.ts'
 import { useAction } from '../kit/action.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { Button } from '../kit/button.tsx'
+import { count } from '../kit/format.ts'
 import { Empty } from '../kit/states.tsx'
 import { fill } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
@@ -11,7 +12,6 @@ import { ListEnd } from './list-end.tsx'
 import { useMe } from './me.ts'
 import { go, linkTo } from './place.ts'
 import { otherSide, sessions } from './session.ts'
-import { UnreadBadge } from './unread-badge.tsx'
 
 export function ConversationList() {
   const { inbox } = useMe()
@@ -105,5 +105,15 @@ function NewConversation() {
         </p>
       </details>
     </div>
+  )
+}
+
+export function UnreadBadge({ unread }: { unread: number }) {
+  if (unread === 0) return null
+  return (
+    <span class="badge accent number">
+      {count(unread)}
+      <span class="visually-hidden"> {texts.value.unread}</span>
+    </span>
   )
 }

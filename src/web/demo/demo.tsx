@@ -5,11 +5,12 @@ import { navigate } from '../kit/router.ts'
 import { useShortcut } from '../kit/shortcuts.tsx'
 import { ThemeSelect } from '../kit/theme.tsx'
 import { Toasts } from '../kit/toast.tsx'
+import { UnreadBadge } from './conversation-list.tsx'
+import { Entrance } from './entrance.tsx'
+import { Home } from './home.tsx'
 import { LanguageSelect, texts } from './language.tsx'
-import { Panel } from './panel.tsx'
 import { linkToSide, shownSide } from './place.ts'
-import { type Side, sessions, sides, startWithTwo } from './session.ts'
-import { UnreadBadge } from './unread-badge.tsx'
+import { type Session, type Side, sessions, sides, startWithTwo } from './session.ts'
 
 export function Demo() {
   const { keys } = texts.value
@@ -94,4 +95,24 @@ function focusSide(side: Side) {
   navigate(linkToSide(side), 'replace')
   // On a phone the panel has to become visible first.
   requestAnimationFrame(() => document.querySelector<HTMLElement>(`.panel.${side}`)?.focus())
+}
+
+function Panel({ session }: { session: Session }) {
+  const { side } = session
+  const user = session.user.value
+  const name = texts.value.sides[side]
+  return (
+    <section
+      class={`panel ${side}`}
+      tabIndex={-1}
+      aria-label={user ? `${name}: ${user.display_name}` : name}
+    >
+      {user ? (
+        // A new person must not see what the previous one has loaded.
+        <Home key={user.id} session={session} user={user} />
+      ) : (
+        <Entrance session={session} />
+      )}
+    </section>
+  )
 }

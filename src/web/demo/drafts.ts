@@ -1,5 +1,8 @@
 import { type Signal, signal } from '@preact/signals'
+import { useState } from 'preact/hooks'
+import type { UploadedFile } from '../../../client/src/contract.ts'
 import { uniqueId } from '../../../client/src/platform.ts'
+import { maxFiles, useUploads } from '../kit/uploads.tsx'
 import { useMe } from './me.ts'
 
 /** Form values by field name. */
@@ -15,6 +18,25 @@ export function useDraft(place: string): Draft {
   const draft = drafts.get(key) ?? signal({})
   drafts.set(key, draft)
   return draft
+}
+
+/** The files of a ticket, uploaded as soon as they are chosen. */
+export function useFiles() {
+  const { client } = useMe()
+  const [files, setFiles] = useState<UploadedFile[]>([])
+  const sending = useUploads({
+    send: client.files.upload,
+    room: maxFiles - files.length,
+    add: (stored) => setFiles((before) => [...before, stored]),
+  })
+  return {
+    files,
+    sending,
+    isUploading: sending.uploads.length > 0,
+    removeFile: ({ id }: UploadedFile) =>
+      setFiles((before) => before.filter((file) => file.id !== id)),
+    clear: () => setFiles([]),
+  }
 }
 
 /** Sends a draft and clears it. The response may be lost: unchanged content keeps its `client_id`, so that the

@@ -1,21 +1,21 @@
 import { Bell, LifeBuoy, LogOut, MessageCircle } from 'lucide-preact'
 import type { ComponentType } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 import type { User } from '../../../client/src/client.ts'
 import { useStore } from '../../../client/src/preact.ts'
 import { openBlocks, openInbox, openNotifications } from '../../../client/src/state.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { IconButton } from '../kit/button.tsx'
-import { ConnectionSwitch } from './connection-switch.tsx'
-import { ConversationList } from './conversation-list.tsx'
+import { ConversationList, UnreadBadge } from './conversation-list.tsx'
 import { language, texts } from './language.tsx'
 import { MeContext, useMe } from './me.ts'
+import { NewTicketForm } from './new-ticket.tsx'
 import { NotificationList } from './notification-list.tsx'
 import { go, linkTo, placeOf, type Tab, tabs } from './place.ts'
 import type { Session } from './session.ts'
 import { ThreadView } from './thread-view.tsx'
-import { Tickets } from './tickets.tsx'
-import { UnreadBadge } from './unread-badge.tsx'
+import { TicketList } from './ticket-list.tsx'
+import { TicketView } from './ticket-view.tsx'
 
 export function Home({ session, user }: { session: Session; user: User }) {
   const { client, side } = session
@@ -111,4 +111,45 @@ function useFocusWhenLost(place: string) {
     target?.focus()
   }, [place])
   return element
+}
+
+/** @param id of a ticket, or `new` */
+function Tickets({ id }: { id: string | undefined }) {
+  if (id === undefined) return <TicketList />
+  return id === 'new' ? <NewTicketForm /> : <TicketView key={id} id={id} />
+}
+
+const tones = {
+  open: 'good',
+  connecting: 'warning',
+  waiting: 'danger',
+  closed: 'danger',
+  cut: 'danger',
+} as const
+
+function ConnectionSwitch({ session }: { session: Session }) {
+  const { label, states } = texts.value.connection
+  const id = useId()
+  const isCut = session.isCut.value
+  const state = isCut ? 'cut' : session.status.value
+  return (
+    <>
+      <label class="switch small" for={id}>
+        <span class={`dot ${tones[state]}`} />
+        {label}
+        <input
+          id={id}
+          type="checkbox"
+          role="switch"
+          checked={!isCut}
+          aria-checked={!isCut}
+          aria-describedby={`${id}-state`}
+          onChange={({ currentTarget }) => session.setCut(!currentTarget.checked)}
+        />
+      </label>
+      <p id={`${id}-state`} class={`connection-state small ${state}`} role="status">
+        {states[state]}
+      </p>
+    </>
+  )
 }

@@ -5,7 +5,6 @@ import type { Message } from '../../../client/src/client.ts'
 import { Button } from '../kit/button.tsx'
 import { Empty, Loading } from '../kit/states.tsx'
 import { texts as all, language } from '../kit/texts.tsx'
-import { useInView } from './in-view.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { MessageView, RefusedMessage, WaitingMessage } from './message-view.tsx'
@@ -126,4 +125,21 @@ function useKeptPlace(messages: readonly Message[], waitingCount: number) {
     before.current = { last, height: element.scrollHeight, waitingCount }
   })
   return frame
+}
+
+/** Calls `onChange` when an element enters or leaves the viewport. In a hidden browser tab nothing is visible. */
+function useInView<E extends Element>(onChange: (isInView: boolean) => void) {
+  const element = useRef<E>(null)
+  const latest = useRef(onChange)
+  latest.current = onChange
+  useEffect(() => {
+    if (!element.current) return
+    const observer = new IntersectionObserver((entries) => {
+      const newest = entries.at(-1)
+      if (newest) latest.current(newest.isIntersecting)
+    })
+    observer.observe(element.current)
+    return () => observer.disconnect()
+  }, [])
+  return element
 }

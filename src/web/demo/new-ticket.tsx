@@ -2,11 +2,10 @@ import { ArrowLeft } from 'lucide-preact'
 import { useAction } from '../kit/action.ts'
 import { Button } from '../kit/button.tsx'
 import { errorText, fieldProblems } from '../kit/errors.ts'
-import { Field } from '../kit/field.tsx'
-import { TextArea, TextField } from '../kit/fields.tsx'
+import { Field, TextArea, TextField } from '../kit/field.tsx'
 import { texts as all } from '../kit/texts.tsx'
-import { AttachButton, AttachedFiles, useUploads } from './attachments.tsx'
-import { sendDraft, useDraft } from './drafts.ts'
+import { AttachButton, Attached } from '../kit/uploads.tsx'
+import { sendDraft, useDraft, useFiles } from './drafts.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { go, linkTo, placeOf } from './place.ts'
@@ -17,7 +16,7 @@ const priorities = ['low', 'normal', 'high', 'urgent'] as const
 export function NewTicketForm() {
   const { client, side } = useMe()
   const { back, tickets: text } = texts.value
-  const uploads = useUploads()
+  const uploads = useFiles()
   const draft = useDraft('tickets new')
   const { subject = '', body = '', ...chosen } = draft.value
   const category = categories.find((name) => name === chosen['category']) ?? 'other'
@@ -77,12 +76,12 @@ export function NewTicketForm() {
         value={body}
         onInput={({ currentTarget }) => change({ body: currentTarget.value })}
       />
-      <AttachedFiles files={uploads.uploads} remove={uploads.remove} />
+      <Attached files={uploads.files} removeFile={uploads.removeFile} sending={uploads.sending} />
       <p class="error" role="alert">
         {hasOtherProblem && errorText(creation.error).text}
       </p>
       <div class="row between">
-        <AttachButton isDisabled={uploads.isFull} add={uploads.add} />
+        <AttachButton label={texts.value.attach} take={uploads.sending.take} />
         <Button submits tone="primary" disabled={creation.isBusy || uploads.isUploading}>
           {text.send}
         </Button>

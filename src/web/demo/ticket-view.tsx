@@ -6,8 +6,8 @@ import { FileLink } from '../kit/file-link.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
 import { texts as all } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
-import { AttachButton, AttachedFiles, useUploads } from './attachments.tsx'
-import { useDraft } from './drafts.ts'
+import { AttachButton, Attached } from '../kit/uploads.tsx'
+import { useDraft, useFiles } from './drafts.ts'
 import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { RefusedMessage, WaitingMessage } from './message-view.tsx'
@@ -91,7 +91,7 @@ type ReplyFormProps = { opened: Ticket; id: string; isClosed: boolean }
 
 function ReplyForm({ opened, id, isClosed }: ReplyFormProps) {
   const { tickets: text, chat } = texts.value
-  const uploads = useUploads()
+  const uploads = useFiles()
   const draft = useDraft(`tickets ${id}`)
   const body = draft.value['body'] ?? ''
   function send() {
@@ -107,9 +107,9 @@ function ReplyForm({ opened, id, isClosed }: ReplyFormProps) {
         if (!uploads.isUploading) send()
       }}
     >
-      <AttachedFiles files={uploads.uploads} remove={uploads.remove} />
+      <Attached files={uploads.files} removeFile={uploads.removeFile} sending={uploads.sending} />
       <div class="row">
-        <AttachButton isDisabled={uploads.isFull} add={uploads.add} />
+        <AttachButton label={texts.value.attach} take={uploads.sending.take} />
         <textarea
           name="body"
           rows={1}

@@ -1,5 +1,6 @@
-import { type ComponentChildren, createContext } from 'preact'
-import { useContext, useId } from 'preact/hooks'
+import { type ComponentChildren, createContext, type TargetedEvent } from 'preact'
+import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
+import { texts } from './texts.tsx'
 
 /** Error messages by the name of the field. */
 export const Problems = createContext<Record<string, string>>({})
@@ -45,5 +46,220 @@ export function Field({ label, hint, name, children, ...given }: FieldProps) {
         </span>
       )}
     </div>
+  )
+}
+
+type Labelled = { label: string; hint?: string | undefined; problem?: string | undefined }
+
+type Attributes<T extends HTMLElement> = {
+  name?: string
+  value?: string
+  defaultValue?: string
+  placeholder?: string
+  required?: boolean
+  maxLength?: number
+  dir?: 'auto'
+  autocomplete?: string
+  spellcheck?: boolean
+  onInput?: (event: TargetedEvent<T>) => void
+  onChange?: (event: TargetedEvent<T>) => void
+  /** Takes the focus when it appears. */
+  takesFocus?: boolean
+}
+type TextFieldProps = Labelled &
+  Attributes<HTMLInputElement> & {
+    type?: 'text' | 'email' | 'url' | 'color' | 'date' | 'datetime-local' | 'password'
+    min?: string
+    minLength?: number
+    inputMode?: 'numeric'
+  }
+
+export function TextField({ label, hint, problem, takesFocus, ...input }: TextFieldProps) {
+  const element = useFocus<HTMLInputElement>(takesFocus)
+  return (
+    <Field label={label} hint={hint} name={input.name} problem={problem}>
+      {(attributes) => <input {...(input as object)} ref={element} {...attributes} />}
+    </Field>
+  )
+}
+
+type PasswordFieldProps = Labelled & { name: string; isNew?: boolean; takesFocus?: boolean }
+
+export function PasswordField({ isNew = false, ...field }: PasswordFieldProps) {
+  return (
+    <TextField
+      {...field}
+      type="password"
+      required
+      autocomplete={isNew ? 'new-password' : 'current-password'}
+      {...(isNew && { minLength: 8, hint: texts.kit.passwordHint })}
+    />
+  )
+}
+
+type CodeFieldProps = Omit<Labelled, 'label'> & { takesFocus?: boolean }
+
+/** The code of a second factor. */
+export const CodeField = ({ hint = texts.kit.codeHint, ...field }: CodeFieldProps) => (
+  <TextField
+    {...field}
+    label={texts.kit.code}
+    hint={hint}
+    name="code"
+    autocomplete="one-time-code"
+    required
+  />
+)
+
+type TextAreaProps = Labelled & Attributes<HTMLTextAreaElement> & { rows: number }
+
+export function TextArea({ label, hint, problem, takesFocus, ...area }: TextAreaProps) {
+  const element = useFocus<HTMLTextAreaElement>(takesFocus)
+  return (
+    <Field label={label} hint={hint} name={area.name} problem={problem}>
+      {(attributes) => <textarea dir="auto" {...area} ref={element} {...attributes} />}
+    </Field>
+  )
+}
+
+type ChoicesProps<T extends string> = {
+  label: string
+  name: string
+  value: T
+  options: readonly (readonly [value: T, text: ComponentChildren])[]
+  /** Without it, the form has the choice. */
+  choose?: (value: T) => void
+  isAcross?: boolean
+}
+
+/** Radio buttons. */
+export function Choices<T extends string>(props: ChoicesProps<T>) {
+  const { label, name, value, options, choose, isAcross } = props
+  return (
+    <fieldset class={`choices ${isAcross ? 'across' : ''}`}>
+      <legend>{label}</legend>
+      {options.map(([option, text]) => (
+        <label key={option} class="choice">
+          <input
+            type="radio"
+            name={name}
+            value={option}
+            {...(choose ? { checked: option === value } : { defaultChecked: option === value })}
+            onChange={() => choose?.(option)}
+          />
+          {text}
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
+type BoxesProps = {
+  label: string
+  name: string
+  options: readonly (readonly [value: string, text: ComponentChildren])[]
+  chosen?: readonly string[]
+}
+
+/** Check boxes of which at least one is needed. The service rejects an empty list. */
+export function Boxes({ label, name, options, chosen = [] }: BoxesProps) {
+  const problem = useContext(Problems)[name]
+  return (
+    <fieldset class="boxes">
+      <legend>{label}</legend>
+      {problem && (
+        <p class="error" role="alert">
+          {texts.kit.chooseOne}
+        </p>
+      )}
+      {options.map(([value, text]) => (
+        <label key={value}>
+          <input
+            type="checkbox"
+            name={name}
+            value={value}
+            defaultChecked={chosen.includes(value)}
+          />
+          <span>{text}</span>
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
+type CheckBoxProps = { label: string; isOn: boolean; change: (isOn: boolean) => void }
+
+export const CheckBox = ({ label, isOn, change }: CheckBoxProps) => (
+  <label class="row">
+    <input
+      type="checkbox"
+      checked={isOn}
+      onChange={(event) => change(event.currentTarget.checked)}
+    />
+    {label}
+  </label>
+)
+
+function useFocus<T extends HTMLElement>(isWanted = false) {
+  const element = useRef<T>(null)
+  useEffect(() => {
+    if (isWanted) element.current?.focus()
+  }, [])
+  return element
+}
+
+const pauseMilliseconds = 250
+
+type SearchFieldProps = {
+  label: string
+  placeholder: string
+  value: string
+  search: (text: string) => void
+  of?: { current: HTMLInputElement | null }
+  /** Called with the text at Enter, which searches at once. */
+  onEnter?: (text: string) => void
+}
+
+/** A search input, debounced. */
+export function SearchField({ label, placeholder, value, search, of, onEnter }: SearchFieldProps) {
+  const [text, setText] = useState(value)
+  const searched = useRef(value)
+  const latest = useRef(search)
+  latest.current = search
+  // The back button changes the value, too.
+  useEffect(() => {
+    if (value !== searched.current) setText(value)
+    searched.current = value
+  }, [value])
+  function searchNow() {
+    if (text.trim() === searched.current) return
+    searched.current = text.trim()
+    latest.current(text.trim())
+  }
+  useEffect(() => {
+    const timer = setTimeout(searchNow, pauseMilliseconds)
+    return () => clearTimeout(timer)
+  }, [text])
+
+  function press(event: TargetedEvent<HTMLInputElement, KeyboardEvent>) {
+    if (event.key === 'Escape') event.currentTarget.blur()
+    if (event.key !== 'Enter') return
+    event.preventDefault()
+    searchNow()
+    onEnter?.(text.trim())
+  }
+
+  return (
+    <input
+      ref={of ?? null}
+      type="search"
+      aria-label={label}
+      placeholder={placeholder}
+      maxLength={200}
+      autocomplete="off"
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+      onKeyDown={press}
+    />
   )
 }

@@ -76,15 +76,16 @@ export function useUploads({ send, room, add }: UploadOptions) {
   return { uploads, take, remove, retry: start }
 }
 
-type AttachedProps = {
-  files: UploadedFile[]
-  removeFile: (file: UploadedFile) => void
-  sending: ReturnType<typeof useUploads>
+type Shown = Pick<UploadedFile, 'id' | 'file_name' | 'file_size'>
+type AttachedProps<T extends Shown> = {
+  files: T[]
+  removeFile: (file: T) => void
+  sending?: ReturnType<typeof useUploads>
 }
 
 /** Attached files and uploads in progress. */
-export function Attached({ files, removeFile, sending }: AttachedProps) {
-  if (files.length + sending.uploads.length === 0) return null
+export function Attached<T extends Shown>({ files, removeFile, sending }: AttachedProps<T>) {
+  if (files.length + (sending?.uploads.length ?? 0) === 0) return null
   return (
     <ul class="attached" aria-label={texts.kit.attachments}>
       {files.map((file) => (
@@ -99,7 +100,7 @@ export function Attached({ files, removeFile, sending }: AttachedProps) {
           />
         </li>
       ))}
-      {sending.uploads.map((upload) => (
+      {sending?.uploads.map((upload) => (
         <UploadView key={upload.id} upload={upload} sending={sending} />
       ))}
     </ul>
@@ -138,6 +139,27 @@ function UploadView({ upload, sending }: UploadViewProps) {
         onClick={() => sending.remove(upload)}
       />
     </li>
+  )
+}
+
+type AttachButtonProps = { label: string; take: (files: File[]) => void; isSingle?: boolean }
+
+export function AttachButton({ label, take, isSingle = false }: AttachButtonProps) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <IconButton icon={Paperclip} label={label} onClick={() => input.current?.click()} />
+      <input
+        ref={input}
+        type="file"
+        multiple={!isSingle}
+        hidden
+        onChange={({ currentTarget }) => {
+          take([...(currentTarget.files ?? [])])
+          currentTarget.value = ''
+        }}
+      />
+    </>
   )
 }
 

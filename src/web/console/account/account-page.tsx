@@ -3,7 +3,7 @@ import type { Profile, ProfileUpdate, Session } from '../../../../client/src/con
 import { useAction } from '../../kit/action.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { ActionButton, Button } from '../../kit/button.tsx'
-import { CheckBox, PasswordField, TextField } from '../../kit/fields.tsx'
+import { CheckBox, PasswordField, TextField } from '../../kit/field.tsx'
 import { ownFile } from '../../kit/file-link.tsx'
 import { askForm } from '../../kit/form.tsx'
 import { deviceOf } from '../../kit/format.ts'

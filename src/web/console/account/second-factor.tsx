@@ -4,7 +4,7 @@ import { encode } from 'uqr'
 import type { TotpSecret } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { Copyable, download, useCopy } from '../../kit/copy.tsx'
-import { PasswordField, TextField } from '../../kit/fields.tsx'
+import { CodeField, PasswordField } from '../../kit/field.tsx'
 import { askForm, useForm } from '../../kit/form.tsx'
 import { Failure, Loading } from '../../kit/states.tsx'
 import { texts } from '../../kit/texts.tsx'
@@ -84,13 +84,7 @@ const askToSwitchOff = () =>
     fields: (
       <>
         <PasswordField label={texts.console.account.password} name="password" takesFocus />
-        <TextField
-          label={words.code}
-          hint={words.codeHint}
-          name="code"
-          autocomplete="one-time-code"
-          required
-        />
+        <CodeField />
       </>
     ),
     async submit(given) {
@@ -141,15 +135,7 @@ function Scan({ secret, onConfirmed, onCancel }: ScanProps) {
           shown={secret.secret.replace(/(.{4})(?=.)/g, '$1 ')}
           name={words.theSecret}
         />
-        <TextField
-          label={words.code}
-          hint={words.newCodeHint}
-          name="code"
-          inputMode="numeric"
-          autocomplete="one-time-code"
-          required
-          problem={problem}
-        />
+        <CodeField hint={words.newCodeHint} problem={problem} />
         <div class="row wrap">
           <Button submits tone="primary" disabled={isBusy}>
             {words.switchOn}

@@ -1,4 +1,4 @@
-import { Lock, Paperclip, SquareSlash } from 'lucide-preact'
+import { Lock, SquareSlash } from 'lucide-preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicket } from '../../../../client/src/client.ts'
 import { ApiError } from '../../../../client/src/errors.ts'
@@ -6,7 +6,7 @@ import { Button, IconButton } from '../../kit/button.tsx'
 import { Select } from '../../kit/select.tsx'
 import { fill, language, texts } from '../../kit/texts.tsx'
 import { toast, toastError } from '../../kit/toast.tsx'
-import { Attached, maxFiles, useUploads } from '../../kit/uploads.tsx'
+import { AttachButton, Attached, maxFiles, useUploads } from '../../kit/uploads.tsx'
 import { mutate } from '../data.ts'
 import { client, request, user } from '../session.ts'
 import { CannedText } from './canned-text.tsx'
@@ -272,28 +272,9 @@ function KindChoice({ kind, choose }: { kind: Kind; choose: (kind: Kind) => void
 type ToolsProps = { kind: Kind; addFiles: (files: File[]) => void; openCanned: () => void }
 
 function Tools({ kind, addFiles, openCanned }: ToolsProps) {
-  const input = useRef<HTMLInputElement>(null)
   return (
     <span class="row tools">
-      {kind === 'reply' && (
-        <>
-          <IconButton
-            icon={Paperclip}
-            label={words.attach}
-            onClick={() => input.current?.click()}
-          />
-          <input
-            ref={input}
-            type="file"
-            multiple
-            hidden
-            onChange={(event) => {
-              addFiles([...(event.currentTarget.files ?? [])])
-              event.currentTarget.value = ''
-            }}
-          />
-        </>
-      )}
+      {kind === 'reply' && <AttachButton label={words.attach} take={addFiles} />}
       <IconButton icon={SquareSlash} label={words.canned} keys="/" onClick={openCanned} />
     </span>
   )

@@ -7,7 +7,6 @@ import { Avatar } from '../../kit/avatar.tsx'
 import { Button } from '../../kit/button.tsx'
 import { FileLink } from '../../kit/file-link.tsx'
 import { absoluteTime, clockTime, dayHeading } from '../../kit/format.ts'
-import { Linked } from '../../kit/linked.tsx'
 import { texts } from '../../kit/texts.tsx'
 import { user } from '../session.ts'
 import { useStickToBottom } from './stick-to-bottom.ts'
@@ -173,5 +172,25 @@ function Clock({ at }: { at: string }) {
     <time class="soft" dateTime={at} title={absoluteTime(at)}>
       {clockTime(at)}
     </time>
+  )
+}
+
+const address = /(https?:\/\/[^\s<>"]*[^\s<>".,;:!?)\]])/
+
+/** A text in which web addresses are links. */
+function Linked({ text }: { text: string }) {
+  return (
+    <>
+      {text.split(address).map((part, index) =>
+        // A split by one group alternates between texts and matches.
+        index % 2 === 0 ? (
+          part
+        ) : (
+          <a key={index} href={part} target="_blank" rel="noreferrer">
+            {part}
+          </a>
+        ),
+      )}
+    </>
   )
 }

@@ -3,7 +3,7 @@ import type { AccessUpdate, ManagedUser } from '../../../../client/src/contract.
 import { Avatar } from '../../kit/avatar.tsx'
 import { ActionButton, Button } from '../../kit/button.tsx'
 import { Copyable, download } from '../../kit/copy.tsx'
-import { Choices } from '../../kit/fields.tsx'
+import { Choices } from '../../kit/field.tsx'
 import { askForm } from '../../kit/form.tsx'
 import { deviceOf } from '../../kit/format.ts'
 import { Facts, Loaded, Section } from '../../kit/list.tsx'

@@ -4,7 +4,7 @@ import type { ManagedUser, Message, Report, ReportDetail } from '../../../../cli
 import { ApiError } from '../../../../client/src/errors.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { ActionButton, Button } from '../../kit/button.tsx'
-import { TextArea } from '../../kit/fields.tsx'
+import { TextArea } from '../../kit/field.tsx'
 import { MessageFiles } from '../../kit/file-link.tsx'
 import { askForm } from '../../kit/form.tsx'
 import { absoluteTime, plural } from '../../kit/format.ts'

@@ -1,6 +1,6 @@
 import { ListFilter, ScrollText } from 'lucide-preact'
 import type { AuditEntry } from '../../../../client/src/contract.ts'
-import { TextField } from '../../kit/fields.tsx'
+import { TextField } from '../../kit/field.tsx'
 import { RowList } from '../../kit/list.tsx'
 import { navigate, query, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'

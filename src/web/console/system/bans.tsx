@@ -1,7 +1,7 @@
 import { Ban as BanIcon } from 'lucide-preact'
 import type { Ban, BanKind } from '../../../../client/src/contract.ts'
 import { ActionButton } from '../../kit/button.tsx'
-import { Choices, TextField } from '../../kit/fields.tsx'
+import { Choices, TextField } from '../../kit/field.tsx'
 import { askForm } from '../../kit/form.tsx'
 import { now } from '../../kit/format.ts'
 import { ListPage } from '../../kit/list.tsx'

@@ -1,7 +1,7 @@
 import { MessageSquareQuote } from 'lucide-preact'
 import type { CannedReply } from '../../../../client/src/contract.ts'
 import { ActionButton, Button } from '../../kit/button.tsx'
-import { TextArea, TextField } from '../../kit/fields.tsx'
+import { TextArea, TextField } from '../../kit/field.tsx'
 import { askForm } from '../../kit/form.tsx'
 import { ListPage } from '../../kit/list.tsx'
 import { Empty } from '../../kit/states.tsx'

@@ -1,7 +1,7 @@
 import { Webhook as WebhookIcon } from 'lucide-preact'
 import type { Body, Webhook } from '../../../../client/src/contract.ts'
 import { showOnce } from '../../kit/copy.tsx'
-import { Boxes, TextField } from '../../kit/fields.tsx'
+import { Boxes, TextField } from '../../kit/field.tsx'
 import { askForm } from '../../kit/form.tsx'
 import { plural } from '../../kit/format.ts'
 import { ListPage } from '../../kit/list.tsx'
