@@ -76,11 +76,12 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     const tom = await customer('Tom')
     await tom.open('Camera is black')
     page = await pages.openConsole('/console/desk')
-    const reads: string[] = []
-    page.on(
-      'request',
-      (request) => request.url().includes('/v1/admin/') && reads.push(request.url()),
-    )
+    await page.getByText('Live').waitFor()
+    let reads: string[] = []
+    page.on('request', (request) => {
+      if (request.isNavigationRequest()) reads = []
+      if (request.url().includes('/v1/admin/')) reads.push(request.url())
+    })
     await page.reload()
     await row('Camera is black').waitFor()
     await page.getByText('Live').waitFor()
