@@ -73,6 +73,11 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     await left.panel.getByRole('button', { name: /My invoice/ }).click()
     await left.hears('Thank you for telling us. We have corrected it and sent the invoice again.')
     await left.tab('Chat').click()
+    await page.setViewportSize({ width: 320, height: 640 })
+    const row = left.panel.locator('.row-text').first()
+    const cut = await row.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
+    expect(cut).toBe(0)
+    await page.setViewportSize({ width: 1280, height: 800 })
   })
 
   test('each person sees the badge, typing and read receipt of the other', async () => {

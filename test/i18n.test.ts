@@ -32,6 +32,20 @@ test.each(translations)('%s is a translation, not a copy', (locale) => {
   expect(own.filter(([, text]) => text.trim() !== text || text === '')).toEqual([])
 })
 
+const familiar = {
+  de: 'du|dir|dich|dein|deine|deinen|deiner|euch|euer',
+  es: 'tú|contigo|vosotros|podéis|tienes|puedes|podrás|has',
+  fr: 'tu|toi|ton|tes',
+  pt: 'tu|contigo|teu|teus|tua|tuas',
+}
+
+test.each(Object.entries(familiar))('%s addresses its readers formally', (locale, words) => {
+  const pattern = new RegExp(`(?<!\\p{L})(${words})(?!\\p{L})`, 'iu')
+  const invented = /^\.demo\.start\.talk/ // two people who know each other
+  const all = [...listTexts(texts[locale as keyof typeof familiar]), ...ofPages(locale)]
+  expect(all.filter(([place, text]) => !invented.test(place) && pattern.test(text))).toEqual([])
+})
+
 test('the HTML of a mail has the same words as its text', () => {
   for (const locale of locales) {
     const settings = {
