@@ -1143,7 +1143,10 @@ describe('the channels of a notification are independent', () => {
       android: { ttl: '259200s', notification: { channel_id: 'custom' } },
     })
     clock.advance(200_000)
-    expect((await mails.next(ada.email)).text).toContain('Now at 15:00')
+    const { text = '' } = await mails.next(ada.email)
+    expect(text).toContain('Now at 15:00')
+    const [, preferences = ''] = /this: \S+?(\/mail-preferences\S+)/.exec(text) ?? []
+    expect((await service.call('GET', preferences)).body).toContain('booking moved')
   })
 
   test('one with all three off is dropped', async () => {

@@ -77,5 +77,7 @@ function nameOf(type: string, locale: Locale): string {
   if (type === 'chat_message') return mailPreferences.messages
   const known: Record<string, { title: string; bareTitle?: string }> = notifications
   const text = known[type]
-  return Bun.escapeHTML(text?.bareTitle ?? text?.title ?? type.replace('custom.', ''))
+  return Bun.escapeHTML(
+    text?.bareTitle ?? text?.title ?? type.replace('custom.', '').replaceAll('_', ' '),
+  )
 }
