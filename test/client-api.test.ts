@@ -75,6 +75,31 @@ describe('chat', () => {
     expect((await (await fetch(service.base + path)).text()).length).toBe(200_000)
   })
 
+  test('a fetch of their own sends uploads, too, also where there is an XMLHttpRequest', async () => {
+    const surroundings = globalThis as { XMLHttpRequest?: unknown }
+    surroundings.XMLHttpRequest = class {
+      constructor() {
+        throw new Error('passes by the given fetch')
+      }
+    }
+    try {
+      const sent: string[] = []
+      const client = createClient({
+        baseUrl: service.base,
+        fetch(url, init) {
+          sent.push(new URL(url).pathname)
+          return fetch(url, init)
+        },
+      })
+      clients.push(client)
+      await client.register({ email: `p${++people}@example.com`, password, display_name: 'P' })
+      await client.files.upload(new Blob(['x']), { name: 'a.txt', type: 'text/plain' })
+      expect(sent).toEqual(['/v1/auth/register', '/v1/files'])
+    } finally {
+      delete surroundings.XMLHttpRequest
+    }
+  })
+
   test('users block each other and learn why messages are refused', async () => {
     const [ada, bob] = [await enter(), await enter()]
     const { id } = await ada.client.conversations.open(bob.id)
