@@ -224,6 +224,8 @@ describe.skipIf(!tools.chromium)('the reference in a browser', () => {
       )
     expect(tooWide).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    const last = await page.locator('.top-bar select').last().boundingBox()
+    expect((last?.x ?? 0) + (last?.width ?? 0)).toBeLessThanOrEqual(390 - 8)
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
