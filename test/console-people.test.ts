@@ -161,7 +161,10 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
       const viewed = async () => (await admin('GET', query)).body.pagination.total
       await show('Reports')
       await page.getByRole('link', { name: /Oscar/ }).click()
+      // What is kept in the page may be shown while it is read again.
+      await page.reload()
       await page.getByRole('heading', { name: 'Harassment' }).waitFor()
+      await page.getByText('Live').waitFor()
       const before = await viewed()
       await page.mouse.move(0, 0)
       const { id } = (await report({ user_id: (await pages.register('Quinn')).id, reason: 'spam' }))
