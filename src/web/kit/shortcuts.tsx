@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { openDialog } from './dialog.tsx'
 import { texts } from './texts.tsx'
 
@@ -24,7 +24,8 @@ let isHelpOpen = false
 export function useShortcut(keys: string, label: string, work: () => void): void {
   const latest = useRef(work)
   latest.current = work
-  useEffect(() => {
+  // Effects may run a tenth of a second later, and a key pressed until then would be lost.
+  useLayoutEffect(() => {
     const shortcut = { keys, label, work: () => latest.current() }
     active.value = [...active.value, shortcut]
     return () => {
