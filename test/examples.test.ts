@@ -98,7 +98,7 @@ test('backend.ts: whenever a side is killed, people, bookings, notices, marks an
   let isOver = false
 
   async function killOften() {
-    for (let kills = 0; kills < 9 && !isOver; kills++) {
+    for (let kills = 0; kills < 6 && !isOver; kills++) {
       await aWhile(300)
       if (kills % 3 !== 0) {
         platform.kill('SIGKILL')

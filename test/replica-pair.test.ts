@@ -466,7 +466,7 @@ describe.concurrent('a log is created by a command, or by the first server on a 
     /^hostline: there is no log in the bucket: start the leader first, or run hostline replica init where its database is .*\n$/
   const errors = (node: ReplicaNode) => node.output().replaceAll(/^\{.*\}\n/gm, '')
 
-  test('never by a standby; two servers of a new pair begin it together', async () => {
+  testAtLength('never by a standby; two servers of a new pair begin it together', async () => {
     await using pair = await startPair(patient)
     const standby = await pair.start('c', { args: ['standby'] })
     expect(await standby.exited).toBe(1)

@@ -544,7 +544,7 @@ async function runModel(seed: number, steps: number) {
 }
 
 describe('nobody is mailed twice in a run, or what they have read, and nothing is forgotten', () => {
-  test.each([1, 2, 3])('with seed %i', async (seed) => {
+  test.each([1, 2, 3].slice(0, size(3, 3, 1)))('with seed %i', async (seed) => {
     expect(await runModel(seed, 80)).toBeGreaterThan(0)
   })
   testAtLength('in long runs', async () => {
