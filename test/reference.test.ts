@@ -125,6 +125,14 @@ describe('the page of the reference', () => {
     expect(page.includes('-H &#39;authorization: Bearer ACCESS_TOKEN&#39;')).toBe(true)
   })
 
+  test('finds no section by the name of the host, whose port may look like a status', async () => {
+    const index = JSON.parse(await read(await start(), '/docs/search.json'))
+    const named = index.filter(({ texts: [name] }: { texts: string[] }) =>
+      name?.includes('localhost'),
+    )
+    expect(named).toEqual([])
+  })
+
   test('an address of a section leads to its place', async () => {
     const { app } = await start()
     const answer = await app.handle(new Request('http://localhost/docs/sendMessage'))

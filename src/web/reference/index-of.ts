@@ -29,7 +29,8 @@ export function indexOf(groups: Group[], reasons: Reason[]): Found[] {
 function found({ id, title, mark, text: { markup }, examples }: Entry, group: string) {
   const [endpoint = ''] = /<p class="endpoint">.*?<\/p>/s.exec(markup) ?? []
   const sentences = markup.match(/<p class="text">.*?<\/p>|<ul class="facts.*?<\/ul>/gs) ?? []
-  const name = plain(`${group} ${id} ${title} ${mark} ${endpoint}`)
+  // Without the host, whose port may look like a status.
+  const name = plain(`${group} ${id} ${title} ${mark} ${endpoint}`).replace(/\w+:\/\/[^ /]+/, '')
   return {
     id,
     title: title.replaceAll('`', ''),
