@@ -281,7 +281,8 @@ test('a ticket shows all its messages, and replies that wait or were refused', a
   proxy.onNext(path, () => refusal(403, 'forbidden'))
   const outbox = openOutbox(client)
   const refused = refusalOf(sending)
-  chat.timers.advance(1_000)
+  await waitFor(() => chat.timers.waiting().includes(500))
+  chat.timers.advance(500)
   expect(await refused).toMatchObject({ code: 'forbidden' })
   const [one] = outbox.getSnapshot().refused
   if (one) await outbox.retry(one)
