@@ -131,9 +131,14 @@ describe('a notice', () => {
   test('is posted once for a key; other content is a conflict', async () => {
     const { conversationId } = await service.pair()
     const headers = { 'x-idempotency-key': `booking-${conversationId}` }
-    const notice = { conversation_id: conversationId, body: 'Moved', data: { at: 15 } }
+    const notice = {
+      conversation_id: conversationId,
+      body: 'Moved',
+      data: { at: 15, on: 'Monday' },
+    }
     const first = await feed('POST', '/messages', notice, headers)
-    const again = await feed('POST', '/messages', notice, headers)
+    const reordered = { ...notice, data: { on: 'Monday', at: 15 } }
+    const again = await feed('POST', '/messages', reordered, headers)
     expect([again.status, again.body]).toEqual([201, first.body])
     expect(again.headers.get('idempotent-replayed')).toBe('true')
     for (const change of [{ body: 'Other' }, { data: { at: 16 } }, { unread: true }]) {

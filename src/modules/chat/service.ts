@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -374,9 +375,12 @@ function createTypingThrottle(clock: Clock) {
 }
 
 /** Whether a message has the same content as the stored one. The content of a removed message is gone, so only the
- *  conversation is compared. */
-function isReplay(content: Content, stored: MessageRow): boolean {
+ *  conversation is compared. The order of the keys in `data` does not matter. */
+function isReplay({ data, ...content }: Content, stored: MessageRow): boolean {
   if (stored.deletedAt !== null) return content.conversationId === stored.conversationId
-  const names = Object.keys(content) as Array<keyof Content>
-  return names.every((name) => content[name] === stored[name])
+  const names = Object.keys(content) as Array<keyof typeof content>
+  const isEqual = names.every((name) => content[name] === stored[name])
+  return isEqual && (data === stored.data || isDeepStrictEqual(parsed(data), parsed(stored.data)))
 }
+
+const parsed = (json: string | null | undefined) => JSON.parse(json ?? 'null')
