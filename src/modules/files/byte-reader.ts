@@ -76,11 +76,12 @@ export class ByteReader {
   }
 }
 
-/** The start of the next JPEG marker, or of a possible one where the chunk ends. Stuffed bytes and restarts belong to the data, and
- *  so does a second start of an image. A function of its own, because loops in generators are slow. */
+/** The start of the next JPEG marker, or of a possible one where the chunk ends. Stuffed bytes and restarts belong to the
+ *  data, and so does a second start of an image. */
 function markerIn(chunk: Uint8Array, start: number): number {
   for (let at = start; at < chunk.length; at++) {
-    if (chunk[at] !== 0xff) continue
+    at = chunk.indexOf(0xff, at)
+    if (at === -1) return chunk.length
     const code = chunk[at + 1] ?? 0xc0
     if (code >= 0xc0 && code < 0xff && (code < 0xd0 || code > 0xd8)) return at
   }
