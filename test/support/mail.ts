@@ -21,6 +21,7 @@ export async function startMailServer({ onMail, ...options }: Options = {}) {
   let connections = 0
   const server = new SMTPServer({
     authOptional: true,
+    disableReverseLookup: true,
     disabledCommands: options.key ? [] : ['STARTTLS'],
     onConnect(_session, callback) {
       connections++

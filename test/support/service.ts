@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import { listenForCommands } from '../../src/http/command-socket.ts'
@@ -43,7 +43,7 @@ export async function startService(options: Options = {}) {
   const directory = dataDir === undefined ? temporaryDirectory(memoryFolder()) : lasting(dataDir)
   const made = await madeTemplate()
   const database = join(directory.path, 'hostline.db')
-  if (!existsSync(database)) cpSync(join(made.path, 'hostline.db'), database)
+  if (!existsSync(database)) copyFileSync(join(made.path, 'hostline.db'), database)
   await fill?.(directory.path)
   const logged: string[] = []
   const config = readConfig(
