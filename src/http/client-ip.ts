@@ -3,6 +3,8 @@ import ipaddr from 'ipaddr.js'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 export type Network = [Address, number]
 
+const ipv4Pattern = /^(\d+\.){3}\d+$/
+
 /** The address a request came from: the peer's, or, when the peer is a trusted proxy, the first untrusted one in
  *  `X-Forwarded-For` from right to left. */
 export function clientIp(
@@ -10,6 +12,7 @@ export function clientIp(
   forwardedFor: string | null,
   trusted: readonly Network[],
 ): string {
+  if (forwardedFor === null && peer !== undefined && ipv4Pattern.test(peer)) return peer
   let address = parse(peer)
   if (!address) return 'unknown'
   if (forwardedFor === null || !isTrusted(address, trusted)) return address.toString()

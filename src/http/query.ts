@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import { fieldProblems } from '../api/fields.ts'
+import { createGuard, fieldProblems } from '../api/fields.ts'
 import { type FieldProblem, problem, throwProblems } from '../lib/errors.ts'
 
 /** @returns a function that throws validation_error for the query of a URL, naming each invalid parameter and each
@@ -7,6 +7,7 @@ import { type FieldProblem, problem, throwProblems } from '../lib/errors.ts'
 export function createQueryGuard(parameters: Record<string, TSchema>) {
   // Built on first use, to keep the start short.
   let schema: TSchema | undefined
+  let guard = (_: unknown) => {}
 
   return (url: string): void => {
     const start = url.indexOf('?')
@@ -17,9 +18,13 @@ export function createQueryGuard(parameters: Record<string, TSchema>) {
       if (values.has(name)) repeated.set(name, problem('repeated'))
       values.set(name, parameterValue(text, parameters[name]))
     }
-    schema ??= Type.Partial(Type.Object(parameters))
-    const problems = Object.entries(fieldProblems(schema, Object.fromEntries(values)))
-    throwProblems(Object.fromEntries([...problems, ...repeated]))
+    if (!schema) {
+      schema = Type.Partial(Type.Object(parameters))
+      guard = createGuard(schema)
+    }
+    const query = Object.fromEntries(values)
+    if (repeated.size === 0) guard(query)
+    else throwProblems({ ...fieldProblems(schema, query), ...Object.fromEntries(repeated) })
   }
 }
 
