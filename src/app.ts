@@ -36,7 +36,7 @@ export function createApp({ config, log, settings }: Core, options: AppOptions) 
   const { modules, channel, version } = options
   const { publicUrl, tls } = config
   const api = once(() =>
-    describeApi(routes, {
+    describeApi(parts, {
       version,
       publicUrl,
       limits: config.limits,
@@ -45,20 +45,14 @@ export function createApp({ config, log, settings }: Core, options: AppOptions) 
   )
   const socket = once(() => describeChannel(channelDoc(channel), version, publicUrl))
   const describe = async () => ({ api: await api(), channel: socket() })
-  const routes: AnyElysia = new Elysia({ name: 'routes', normalize: false })
-    .use(
-      webRoutes({
-        ...options,
-        settings,
-        describe,
-        demo: config.demo,
-        metricsToken: config.metricsToken,
-      }),
-    )
-    .use(socketRoute(channel, config))
-    .use(descriptionRoute(openApi, api))
-    .use(descriptionRoute(asyncApi, socket))
-  for (const module of modules) routes.use(module.routes)
+  const { demo, metricsToken } = config
+  const parts: readonly AnyElysia[] = [
+    webRoutes({ ...options, settings, describe, demo, metricsToken }),
+    socketRoute(channel, config),
+    descriptionRoute(openApi, api),
+    descriptionRoute(asyncApi, socket),
+    ...modules.map((module) => module.routes),
+  ]
 
   const app = new Elysia({
     systemRouter: false, // one router, so that in-process tests and the server see the same paths
@@ -91,7 +85,7 @@ export function createApp({ config, log, settings }: Core, options: AppOptions) 
         findRoute: (method, path) => findRoute(method, path),
       }),
     )
-    .use(routes)
+  for (const part of parts) app.use(part)
   findRoute = createRouteFinder(app)
   return app
 }

@@ -27,21 +27,23 @@ type Described = {
 
 const sourcePath = '/routes'
 
-/** The OpenAPI 3.1 description of an application's routes, from the output of the swagger plugin. Adds the security, the
+/** The OpenAPI 3.1 description of the routes of an application's parts, from the output of the swagger plugin. Adds the security, the
  *  error responses and the common headers of each operation, from the options that the pipeline enforces. */
 export async function describeApi(
-  routes: AnyElysia,
+  parts: readonly AnyElysia[],
   { version, publicUrl, limits, webhooks }: Described,
 ) {
+  const routes: AnyElysia = new Elysia()
+  for (const part of parts) routes.use(part)
   const known = new Map(describedRoutes(routes).map((route) => [keyOf(route), route]))
   const document = await collect(routes)
   const components = createComponents()
-  const parts = { components, limits }
+  const shared = { components, limits }
   const paths: Json = {}
   for (const [path, operations] of Object.entries(document.paths)) {
     const described = Object.entries(operations).flatMap(([method, operation]) => {
       const route = known.get(`${method} ${path}`)
-      return route ? [[method, complete(operation, route, parts)]] : []
+      return route ? [[method, complete(operation, route, shared)]] : []
     })
     if (described.length > 0) paths[path] = Object.fromEntries(described)
   }
@@ -98,8 +100,8 @@ const webhookHeaders = [
 async function collect(routes: AnyElysia): Promise<Document> {
   // Loaded at the first request for the description, to keep the start short.
   const { swagger } = await import('@elysiajs/swagger')
-  const host = new Elysia().use(routes).use(swagger({ path: sourcePath, excludeStaticFile: false }))
-  const answer = await host.handle(new Request(`http://localhost${sourcePath}/json`))
+  routes.use(swagger({ path: sourcePath, excludeStaticFile: false }))
+  const answer = await routes.handle(new Request(`http://localhost${sourcePath}/json`))
   return (await answer.json()) as Document // the plugin's own document
 }
 

@@ -37,7 +37,8 @@ async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
   try {
     let unsyncedBytes = 0
     for await (const chunk of bytes) {
-      await file.writeFile(chunk)
+      // `writeFile` would block the event loop until the bytes are in the page cache.
+      for (let at = 0; at < chunk.byteLength; ) at += (await file.write(chunk, at)).bytesWritten
       unsyncedBytes += chunk.byteLength
       if (unsyncedBytes < syncChunkBytes) continue
       await oneSyncAtOnce(() => syncAndRest(file))
