@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { createConsumer } from './support/consumers.ts'
+import { size } from './support/faults.ts'
 import { startService } from './support/service.ts'
 
 /** Apps of four frameworks, which have nothing but the packed client. Each shows one thread, then another. */
@@ -131,7 +132,7 @@ const consumer = createConsumer({
 await consumer.addClient()
 afterAll(() => consumer[Symbol.dispose]())
 
-test.each(['react', 'preact', 'vue', 'svelte'])(
+test.each(['react', 'preact', 'vue', 'svelte'].slice(0, size(4, 4, 1)))(
   'an app of %s shows a thread that changes, then another one, and leaves nothing open',
   async (framework) => {
     await using service = await startService({ listen: true })

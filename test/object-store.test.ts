@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { AwsClient } from 'aws4fetch'
 import { bucket } from '../src/config-values.ts'
+import { testAtLength } from './support/faults.ts'
 import { startObjectStore } from './support/object-store.ts'
 import { createRandom } from './support/random.ts'
 import { waitFor, waitOut } from './support/wait.ts'
@@ -62,7 +63,7 @@ test('an object is returned as it was put, with any bytes and key', async () => 
   expect(store.counts).toEqual({ ...counts, 'GET 404': 1, 'HEAD 404': 1, 'PUT 404': 1 })
 })
 
-test('64 MB are stored and returned, and more are refused', async () => {
+testAtLength('64 MB are stored and returned, and more are refused', async () => {
   const large = new Uint8Array(64 * 1024 * 1024).fill(7)
   expect((await put('large', { body: large })).status).toBe(200)
   expect(Buffer.compare(await (await get('large')).bytes(), large)).toBe(0)

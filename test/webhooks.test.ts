@@ -12,6 +12,7 @@ import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { desk, own } from './support/desk.ts'
+import { testAtLength } from './support/faults.ts'
 import { type Person, startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 import { insertDelivery, startReceiver, verify } from './support/webhook-receiver.ts'
@@ -708,50 +709,55 @@ describe('verifyWebhook of the client', () => {
   })
 })
 
-test('more than 100,000 waiting events drop the oldest: the webhook counts them, and log, metrics and console tell', async () => {
-  await using receiver = startReceiver('hang')
-  const METRICS_TOKEN = 'x'.repeat(32)
-  await using host = await startHost({ environment: { WEBHOOK_PRIVATE: 'true', METRICS_TOKEN } })
-  const { id } = await host.create(receiver.url, ['message.created'])
-  const other = await host.create(receiver.url, ['report.created'])
-  const fill = host.service.sqlite.query(
-    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+testAtLength(
+  'more than 100,000 waiting events drop the oldest: the webhook counts them, and log, metrics and console tell',
+  async () => {
+    await using receiver = startReceiver('hang')
+    const METRICS_TOKEN = 'x'.repeat(32)
+    await using host = await startHost({ environment: { WEBHOOK_PRIVATE: 'true', METRICS_TOKEN } })
+    const { id } = await host.create(receiver.url, ['message.created'])
+    const other = await host.create(receiver.url, ['report.created'])
+    const fill = host.service.sqlite.query(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
      INSERT INTO outbox (id, kind, receiver, payload, created_at, run_at)
      SELECT printf('00%024d', i * 2 + ?4), 'webhook_delivery', ?1,
        '{}', 0, ?3 FROM n`,
-  )
-  const later = host.clock.now() + 10 * day
-  fill.run(id, 100_004, later, 0)
-  fill.run(other.id, 10, later, 1)
-  const triedId = insertDelivery(host.service.sqlite, id)
-  host.service.sqlite.run(
-    "UPDATE webhook_deliveries SET id = printf('00%024d', 4), status = 'waiting'",
-  )
-  expect((await host.show(id)).dropped_count).toBe(0)
-  await host.talk()
-  expect((await host.show(id)).dropped_count).toBe(5)
-  const oldest = host.service.sqlite.query(
-    'SELECT min(id) AS id, count(*) AS n FROM outbox WHERE receiver = ?',
-  )
-  expect(oldest.get(id)).toEqual({ id: '00000000000000000000000012', n: 100_000 })
-  expect(oldest.get(other.id)).toMatchObject({ n: 10 })
-  const [tried] = await host.deliveries(id)
-  expect([tried.id === triedId, tried.status]).toEqual([false, 'failed'])
-  expect(host.service.log()).toContain('events of a webhook were dropped because too many wait')
-  expect(host.audited('webhook_events_dropped')).toEqual([{ actor_type: 'system', target_id: id }])
-  const metrics = (await host.service.call('GET', '/metrics', { token: METRICS_TOKEN })).body
-  expect(metrics).toContain('\nhostline_webhook_events_dropped_total 5\n')
-  const { webhooks, warnings } = (await host.ask('GET', '/v1/admin/system')).body
-  expect(webhooks.dropped).toBe(5)
-  const endpoint = new URL(receiver.url).host
-  expect(warnings).toContainEqual({
-    code: 'webhook_events_dropped',
-    message: `More than 100,000 events wait for ${endpoint}: the oldest are dropped.`,
-  })
-  const since = new Date(0).toISOString()
-  const retried = await host.ask('POST', `${path}/${id}/deliveries/retry`, { since })
-  expect(retried.body).toEqual({ retried: 1 })
-})
+    )
+    const later = host.clock.now() + 10 * day
+    fill.run(id, 100_004, later, 0)
+    fill.run(other.id, 10, later, 1)
+    const triedId = insertDelivery(host.service.sqlite, id)
+    host.service.sqlite.run(
+      "UPDATE webhook_deliveries SET id = printf('00%024d', 4), status = 'waiting'",
+    )
+    expect((await host.show(id)).dropped_count).toBe(0)
+    await host.talk()
+    expect((await host.show(id)).dropped_count).toBe(5)
+    const oldest = host.service.sqlite.query(
+      'SELECT min(id) AS id, count(*) AS n FROM outbox WHERE receiver = ?',
+    )
+    expect(oldest.get(id)).toEqual({ id: '00000000000000000000000012', n: 100_000 })
+    expect(oldest.get(other.id)).toMatchObject({ n: 10 })
+    const [tried] = await host.deliveries(id)
+    expect([tried.id === triedId, tried.status]).toEqual([false, 'failed'])
+    expect(host.service.log()).toContain('events of a webhook were dropped because too many wait')
+    expect(host.audited('webhook_events_dropped')).toEqual([
+      { actor_type: 'system', target_id: id },
+    ])
+    const metrics = (await host.service.call('GET', '/metrics', { token: METRICS_TOKEN })).body
+    expect(metrics).toContain('\nhostline_webhook_events_dropped_total 5\n')
+    const { webhooks, warnings } = (await host.ask('GET', '/v1/admin/system')).body
+    expect(webhooks.dropped).toBe(5)
+    const endpoint = new URL(receiver.url).host
+    expect(warnings).toContainEqual({
+      code: 'webhook_events_dropped',
+      message: `More than 100,000 events wait for ${endpoint}: the oldest are dropped.`,
+    })
+    const since = new Date(0).toISOString()
+    const retried = await host.ask('POST', `${path}/${id}/deliveries/retry`, { since })
+    expect(retried.body).toEqual({ retried: 1 })
+  },
+)
 
 test('there are at most a hundred webhooks', async () => {
   await using own = await startHost()
