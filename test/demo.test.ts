@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
 import { testAtLength } from './support/faults.ts'
 import { png } from './support/files.ts'
-import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
+import {
+  choose,
+  expectAccessible,
+  expectNarrowAccessible,
+  password,
+  startPages,
+} from './support/pages.ts'
 import { call, startServer } from './support/process.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
@@ -272,14 +278,14 @@ describe.skipIf(!tools.chromium)('the demo', () => {
       await left.tab('Chat').click()
       await left.panel.locator('.row-link').click()
       await left.field.fill('Half a sentence')
-      await page.getByLabel('Language').selectOption('Français')
+      await choose(page, 'Language', 'Français')
       await left.panel.getByText('En direct.').waitFor()
       expect(await page.locator('html').getAttribute('lang')).toBe('fr')
       expect(await left.panel.getByLabel('Message', { exact: true }).inputValue()).toBe(
         'Half a sentence',
       )
       await accessibleOnPhone()
-      await page.getByLabel('Langue').selectOption('English')
+      await choose(page, 'Langue', 'English')
       await left.panel.getByText('Live.').waitFor()
     },
   )

@@ -1,4 +1,5 @@
 import { computed } from '@preact/signals'
+import { Select } from '../kit/select.tsx'
 import { texts as all, language, languages, speak } from '../kit/texts.tsx'
 
 export { type Language, language } from '../kit/texts.tsx'
@@ -10,19 +11,11 @@ export const texts = computed(() => {
 
 export function LanguageSelect() {
   return (
-    <select
-      aria-label={texts.value.language}
+    <Select
+      label={texts.value.language}
       value={language.value}
-      onChange={({ currentTarget: { value } }) => {
-        const chosen = languages.find(([name]) => name === value)
-        if (chosen) void speak(chosen[0])
-      }}
-    >
-      {languages.map(([name, title]) => (
-        <option key={name} value={name} lang={name}>
-          {title}
-        </option>
-      ))}
-    </select>
+      options={languages}
+      choose={(chosen) => void speak(chosen)}
+    />
   )
 }

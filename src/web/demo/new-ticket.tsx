@@ -2,7 +2,8 @@ import { ArrowLeft } from 'lucide-preact'
 import { useAction } from '../kit/action.ts'
 import { Button } from '../kit/button.tsx'
 import { errorText, fieldProblems } from '../kit/errors.ts'
-import { Field, TextArea, TextField } from '../kit/field.tsx'
+import { TextArea, TextField } from '../kit/field.tsx'
+import { Select } from '../kit/select.tsx'
 import { texts as all } from '../kit/texts.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
 import { sendDraft, useDraft, useFiles } from './drafts.ts'
@@ -99,20 +100,6 @@ type ChoiceProps = {
 
 function Choice({ label, words, chosen, choose }: ChoiceProps) {
   return (
-    <Field label={label}>
-      {(attributes) => (
-        <select
-          {...attributes}
-          value={chosen}
-          onChange={({ currentTarget }) => choose(currentTarget.value)}
-        >
-          {Object.entries(words).map(([name, word]) => (
-            <option key={name} value={name}>
-              {word}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <Select label={label} value={chosen} options={Object.entries(words)} choose={choose} isField />
   )
 }

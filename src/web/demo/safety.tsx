@@ -1,9 +1,11 @@
 import { Ban, Flag } from 'lucide-preact'
+import { useState } from 'preact/hooks'
 import { useAction } from '../kit/action.ts'
 import { ActionButton, Button, IconButton } from '../kit/button.tsx'
 import { confirmAction, openDialog } from '../kit/dialog.tsx'
 import { Field } from '../kit/field.tsx'
 import { useForm } from '../kit/form.tsx'
+import { Select } from '../kit/select.tsx'
 import { texts as all, fill } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
 import { texts } from './language.tsx'
@@ -56,10 +58,11 @@ type ReportFormProps = Pick<Me, 'client'> & { person: Person; close: (isSent?: t
 
 function ReportForm({ client, person, close }: ReportFormProps) {
   const text = texts.value.safety
+  const [reason, setReason] = useState<(typeof reasons)[number]>('spam')
   const { onSubmit, isBusy, problem } = useForm(async (given) => {
     await client.report({
       user_id: person.id,
-      reason: reasons.find((reason) => reason === given.get('reason')) ?? 'other',
+      reason,
       body: String(given.get('body')) || null,
     })
     close(true)
@@ -67,17 +70,13 @@ function ReportForm({ client, person, close }: ReportFormProps) {
   return (
     <form onSubmit={onSubmit}>
       <h2>{fill(text.reportTitle, { name: person.display_name })}</h2>
-      <Field label={text.reason}>
-        {(attributes) => (
-          <select name="reason" {...attributes}>
-            {reasons.map((reason) => (
-              <option key={reason} value={reason}>
-                {text.reasons[reason]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <Select
+        label={text.reason}
+        value={reason}
+        options={reasons.map((name) => [name, text.reasons[name]])}
+        choose={setReason}
+        isField
+      />
       <Field label={text.details}>
         {(attributes) => <textarea name="body" maxLength={2_000} {...attributes} />}
       </Field>
