@@ -581,6 +581,65 @@ describe('quiet hours', () => {
     expect([read.status, alsoRead.status, titles(all), all.waiting()]).toEqual([204, 204, [], 0])
   })
 
+  test('push the only one of several that is still unread, whatever else is', async () => {
+    await using all = await startQuiet()
+    const { service, ada } = all
+    const [bob, eve] = [await service.register(), await service.register()]
+    const talks = [
+      await service.openConversation(bob, ada),
+      await service.openConversation(eve, ada),
+    ] as const
+    await service.say(bob, talks[0], 'read')
+    await service.say(eve, talks[1], 'unread')
+    await all.settle()
+    await service.call('PUT', `/v1/chat/conversations/${talks[0]}/read`, ada)
+    await end(all)
+    expect(all.google.sends.map(({ message }) => message)).toMatchObject([
+      { notification: { body: 'unread' }, data: { conversation_id: talks[1] } },
+    ])
+  })
+
+  test('push nothing when all of several were read, whatever else is unread', async () => {
+    await using all = await startQuiet()
+    const { service, ada } = all
+    await all.notify({ type: 'call_missed' })
+    for (const person of [await service.register(), await service.register()]) {
+      const talk = await service.openConversation(person, ada)
+      await service.say(person, talk, 'hello')
+      await all.settle()
+      await service.call('PUT', `/v1/chat/conversations/${talk}/read`, ada)
+    }
+    await end(all)
+    expect([titles(all), all.waiting()]).toEqual([['call_missed'], 0])
+  })
+
+  test('make one push of several that are hidden in the app', async () => {
+    await using all = await startQuiet()
+    const change = { payment_captured: { in_app: false } }
+    const { token } = all.ada
+    await all.service.call('PUT', '/v1/notifications/preferences', { token, body: change })
+    for (const title of ['First', 'Second']) await all.notify({ title })
+    await all.settle()
+    await end(all)
+    expect(all.google.sends.map(({ message }) => message)).toMatchObject([
+      { notification: { body: 'Unread messages and notifications: 2' } },
+    ])
+  })
+
+  test('push nothing of a type that was switched off meanwhile', async () => {
+    await using all = await startQuiet()
+    const bob = await all.service.register()
+    const talk = await all.service.openConversation(bob, all.ada)
+    await all.notify({})
+    await all.service.say(bob, talk, 'hello')
+    await all.settle()
+    const body = { chat_message: { push: false }, payment_captured: { push: false } }
+    const { token } = all.ada
+    await all.service.call('PUT', '/v1/notifications/preferences', { token, body })
+    await end(all)
+    expect(titles(all)).toEqual([])
+  })
+
   test('make mails wait, and one of several', async () => {
     await using mail = await startMailServer()
     await using all = await startPushing({ environment: { SMTP_URL: mail.url } })

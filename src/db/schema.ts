@@ -944,8 +944,8 @@ export const pushTokens = sqliteTable(
     service: text('service').notNull().default('fcm'),
     createdAt: time('created_at').notNull(),
     registeredAt: time('registered_at').notNull(),
-    /** Set while a job waits to send it. */
-    heldPush: text('held_push', { mode: 'json' }).$type<HeldPush>(),
+    /** Set while a job waits to send them. */
+    heldPush: text('held_push', { mode: 'json' }).$type<HeldPush[]>(),
   },
   (table) => [
     index('push_tokens_user').on(table.userId, table.registeredAt),

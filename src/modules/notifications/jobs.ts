@@ -7,7 +7,12 @@ import { linkTo } from '../../lib/links.ts'
 import { createLru } from '../../lib/lru.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
 import { isVisible } from '../../lib/text.ts'
-import { type KnownType, knownType, type NotificationType } from '../../lib/vocabulary.ts'
+import {
+  type KnownType,
+  knownType,
+  type NotificationType,
+  type PreferenceType,
+} from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 import {
@@ -80,7 +85,7 @@ type PushJobs = Pick<
  *  collapse key lets a push that is repeated after a crash replace the first one on the screen. */
 export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const { write, clock, log, settings, outbox } = core
-  const { store, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
+  const { store, preferences, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
   const inOrder = createKeyedSemaphore(1)
   const pushedSeqs = createLru<number>(rememberedPushes)
 
@@ -109,8 +114,8 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     run,
   ) => {
     const token = pushTokenStore.findLive(userId, push_token_id)
-    const row = store.find(userId, notification_id)
-    if (!token || !row || row.readAt !== null) return undefined
+    const row = findDue(userId, notification_id)
+    if (!token || !row) return undefined
     const { id, type } = row
     if (!callTypes.includes(type) && isHeld(token, { notification_id }, run)) return undefined
     const { title, body, data } = shownAt(settings.get('push_content'), row, platformOf(userId))
@@ -132,6 +137,19 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     return push(token, message, run)
   }
 
+  const isWanted = (userId: string, type: PreferenceType) =>
+    preferences.channelsOf(userId, type).push
+
+  /** A notification that is unread and whose type is still pushed. */
+  function findDue(userId: string, notificationId: string) {
+    const row = store.find(userId, notificationId)
+    return row?.readAt === null && isWanted(userId, row.type) ? row : undefined
+  }
+
+  /** The newest unread message up to `seq`, if messages are still pushed. */
+  const findDueMessage = (userId: string, conversationId: string, seq: number) =>
+    isWanted(userId, 'chat_message') ? unreadMessages.find(userId, conversationId, seq) : undefined
+
   const quietForOf = (userId: string) => quietFor(store.findPerson(userId)?.quietHours, clock.now())
 
   /** During quiet hours a push is stored with its device, for the job that runs when they end. */
@@ -145,17 +163,25 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   function hold({ id, userId }: PushTokenRow, push: HeldPush, delayMilliseconds: number) {
     const token = pushTokenStore.findLive(userId, id)
     if (!token) return
-    const { heldPush: before, service: receiver } = token
-    const isOnly = !before || isSamePlace(before, push)
-    pushTokenStore.update(id, { heldPush: isOnly ? push : {} })
-    if (before) return
+    const { heldPush, service: receiver } = token
+    const others = heldOf(token).filter((other) => !isSamePlace(other, push))
+    pushTokenStore.update(id, { heldPush: [...others, push].slice(-maxHeldPushes) })
+    if (heldPush) return
     outbox.add('held_push', { user_id: userId, push_token_id: id }, { delayMilliseconds, receiver })
   }
 
-  /** Queues the only held push again. */
-  function release({ id, userId, heldPush, service: receiver }: PushTokenRow) {
+  function isDue(userId: string, { notification_id, conversation_id, seq }: HeldPush) {
+    if (notification_id) return findDue(userId, notification_id) !== undefined
+    if (!conversation_id || !seq) return false
+    // A later message is held in the same place.
+    return findDueMessage(userId, conversation_id, seq) !== undefined
+  }
+
+  /** Queues the only push that is due again. */
+  function release({ id, userId, service: receiver }: PushTokenRow, due: readonly HeldPush[]) {
     pushTokenStore.update(id, { heldPush: null })
-    const { notification_id, conversation_id, seq } = heldPush ?? {}
+    if (due.length > 1) return
+    const { notification_id, conversation_id, seq } = due[0] ?? {}
     const device = { user_id: userId, push_token_id: id }
     if (notification_id)
       outbox.add('notification_push', { ...device, notification_id }, { receiver })
@@ -179,7 +205,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
 
     // One at a time, so that an earlier message does not replace a later one on the screen.
     async message_push({ user_id: userId, push_token_id, conversation_id, seq }, run) {
-      const findUnread = () => unreadMessages.find(userId, conversation_id, seq)
+      const findUnread = () => findDueMessage(userId, conversation_id, seq)
       if (!findUnread()) return undefined
       const key = `${push_token_id} ${conversation_id}`
       return inOrder(key, async () => {
@@ -221,17 +247,18 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
       const wait = quietForOf(userId)
       if (!token) return undefined
       if (wait > 0) return { againAfterMilliseconds: wait }
-      run.withOutcome(() => release(token))
-      // Several were held. A retry finds none, because the first attempt released them.
-      const { heldPush } = token
+      const due = heldOf(token).filter((push) => isDue(userId, push))
+      run.withOutcome(() => release(token, due))
+      if (due.length <= 1) return undefined
       const badge = badgeOf(userId)
-      if (heldPush?.notification_id || heldPush?.conversation_id || badge === 0) return undefined
+      // The badge leaves out notifications that are hidden in the app.
+      const count = Math.max(badge, due.length)
       const { locale, platform } = platformOf(userId)
       const { home } = settings.get('links')
       const message = {
         type: 'summary',
         title: platform,
-        body: texts[locale].push.summary.replace('{count}', String(badge)),
+        body: texts[locale].push.summary.replace('{count}', String(count)),
         data: linked(home ?? settings.get('app_url') ?? undefined),
         ttlSeconds: day,
         urgency: 'normal',
@@ -248,6 +275,12 @@ const results: Record<'delivered' | 'gone' | 'unconfigured', Delivered> = {
   gone: { state: 'bounced', answer: 'the device is no longer registered' },
   unconfigured: { state: 'skipped', answer: `${accountEntry} is not set` },
 }
+
+/** More of one night are counted by the badge. */
+const maxHeldPushes = 100
+
+// A database of before may hold one push without a list.
+const heldOf = ({ heldPush }: PushTokenRow): HeldPush[] => (heldPush ? [heldPush].flat() : [])
 
 const isSamePlace = (one: HeldPush, other: HeldPush) =>
   one.notification_id === other.notification_id && one.conversation_id === other.conversation_id

@@ -15,7 +15,7 @@ import { listById } from '../../db/statements.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 export type PushTokenRow = typeof pushTokens.$inferSelect
-export type HeldPush = NonNullable<PushTokenRow['heldPush']>
+export type HeldPush = NonNullable<PushTokenRow['heldPush']>[number]
 export type LiveDevice = Pick<PushTokenRow, 'id' | 'service'>
 export type PushTokenStore = ReturnType<typeof createPushTokenStore>
 
