@@ -11,6 +11,7 @@ import { createTextQuota } from './db/text-quota.ts'
 import { createDiskStorage } from './files/disk.ts'
 import { createS3Storage, startMovingFiles } from './files/s3.ts'
 import { type FileStorage, filesDirectory } from './files/storage.ts'
+import { refusalOfToken } from './http/bearer.ts'
 import { listenForCommands } from './http/command-socket.ts'
 import { createCors } from './http/cors.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
@@ -22,6 +23,7 @@ import { createOutbox } from './jobs/outbox.ts'
 import { startRetention } from './jobs/retention.ts'
 import { type JobHandlers, startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
+import { AppError } from './lib/errors.ts'
 import { createEvents } from './lib/events.ts'
 import { createDiskWatch, freeBytesAt } from './lib/free-space.ts'
 import { createIds } from './lib/ids.ts'
@@ -181,7 +183,13 @@ export async function openService(
       messages: unread.count(userId),
       notifications: notifications.unreadCount(userId),
     }),
-    authenticate: accounts.authenticate,
+    async authenticate(token) {
+      const claims = await accounts.verifyToken(token)
+      if (!claims) throw new AppError(refusalOfToken(token, 'socket', clock.now()))
+      const principal = accounts.findPrincipal(claims)
+      if (!principal) throw new AppError('session_ended')
+      return principal
+    },
     onActive: notifications.noteVisit,
     counts: {
       ...metrics.channel,

@@ -408,6 +408,18 @@ describe('preferences', () => {
     expect(alone.body.error.details).toEqual({ body: 'must name something to change' })
   })
 
+  test.each([{ follow_new: {} }, { follow_new: { foo: true }, 'custom.x': {} }])(
+    '%j names nothing to change',
+    async (body) => {
+      await using fed = await startFed()
+      const answer = await fed.service.call('PUT', preferences, { token: fed.ada.token, body })
+      expect([answer.status, answer.body.error.details]).toEqual([
+        400,
+        { body: 'must name something to change' },
+      ])
+    },
+  )
+
   test('null leaves a type or a channel unchanged', async () => {
     await using fed = await startFed()
     const { token } = fed.ada
@@ -655,6 +667,18 @@ describe('an announcement of an admin', () => {
     const successor = await service.registerAs('admin', 'successor')
     const { delivered_count } = await completed(body.broadcast_id, successor)
     expect(delivered_count).toBeLessThan(70)
+  })
+
+  test('to several users of whom one is unknown reaches the others, and tells that one', async () => {
+    await using started = await startAdmin(2)
+    const { service, announce } = started
+    const { id } = await service.register('one')
+    const body = { audience: 'users', user_ids: [id, unknownId], client_id: 'once' }
+    for (const answer of [await announce(body), await announce(body)])
+      expect([answer.status, answer.body]).toMatchObject([
+        201,
+        { recipients_count: 1, unknown: [unknownId] },
+      ])
   })
 
   test('to a role or to named users reaches only them', async () => {

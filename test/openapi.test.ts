@@ -613,7 +613,7 @@ test('real responses match the description: bodies, statuses and headers', async
     ['PUT', '/v1/notifications/{id}/read', { token }, 404],
     ['PUT', '/v1/notifications/read-all', { token }, 204],
     ['GET', '/v1/notifications/preferences', { token }, 200],
-    ['PUT', '/v1/notifications/preferences', { token, body: { broadcast: {} } }, 200],
+    ['PUT', '/v1/notifications/preferences', { token, body: { broadcast: { push: true } } }, 200],
     ['PUT', '/v1/notifications/preferences', { token, body: { broadcast: 1 } }, 400],
     ['GET', '/v1/notifications/web-push-key', {}, 200],
     ['POST', '/v1/notifications/push-tokens', { token, body: device }, 201],

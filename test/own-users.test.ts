@@ -105,7 +105,8 @@ describe('users created by the platform', () => {
     const repeated = { email: 'other@example.com', external_id: 'once', avatar_url: null }
     const rows = () => service.sqlite.query('SELECT count(*) AS n FROM audit_log').get()
     const before = rows()
-    expect((await feed('POST', '/users', repeated)).body).toEqual(again.body)
+    for (const body of [repeated, { ...repeated, disabled: true }])
+      expect((await feed('POST', '/users', body)).body).toEqual(again.body)
     expect(rows()).toEqual(before)
     const taken = await feed('POST', '/users', { email: again.body.email, external_id: 'twice' })
     expect(refusalOf(taken)).toEqual([409, 'email_taken'])
@@ -593,7 +594,7 @@ describe('`ext:` and the external id', () => {
     const [erik, fay] = [await bring('erik'), await bring('fay')]
     const event = { type: 'call_missed', data: { guest_id: 'ext:fay' } }
     const one = await feed('POST', '/notifications', { ...event, user_id: 'ext:erik' })
-    expect(one.body.data[0].data).toEqual({ guest_id: fay.id })
+    expect(one.body.data[0].data).toEqual({ guest_id: fay.id, guest_name: fay.display_name })
     const user_ids = ['ext:erik', erik.id, 'ext:fay']
     const many = await feed('POST', '/notifications', { ...event, user_ids })
     expect(many.body.data).toHaveLength(2)

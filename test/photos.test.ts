@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync, inflateSync } from 'node:zlib'
@@ -281,6 +282,9 @@ describe('an uploaded image', () => {
         calt: `dtim\0\0\0\0${secret}`,
         dmdd: `desc\0\0\0\0\0\0\0\x26${secret}`,
         targ: `text\0\0\0\0${secret}`,
+        'CxF ': `zxml\0\0\0\0${secret}`,
+        MS10: `MS10\0\0\0\0${secret}`,
+        psid: `psid\0\0\0\0${secret}`,
       })
       const parts = [own.subarray(0, size), own.subarray(size)].filter(({ length }) => length > 0)
       const segments = parts.map((part, n) =>
@@ -439,6 +443,13 @@ describe('a thumbnail', () => {
     return [width, height, format]
   }
   const big = pngOf(8, 1_000, 500)
+
+  test('is made also where a killed process has left a part of it', async () => {
+    const { body: file } = await upload(service, ada, big, { type: 'image/png', name: 'a.png' })
+    const key = createHash('sha256').update(`${file.id} 160`).digest('base64url')
+    await Bun.write(join(service.directory, 'files', `${key}.part`), 'half')
+    expect(await sizeOf(await (await thumbnail(file, 160)).bytes())).toEqual([160, 80, 'webp'])
+  })
 
   test('is a WebP of its width, cached for ever, made once, and removed with its file', async () => {
     const { body: file } = await upload(service, ada, big, { type: 'image/png', name: 'a.png' })

@@ -265,7 +265,7 @@ describe('a run', () => {
     expect(runs(it.service)).toHaveLength(1)
   })
 
-  test('that was missed is made up for after a start', async () => {
+  test('that was missed is made up for after a start, also when another setting was changed', async () => {
     using directory = temporaryDirectory()
     const clock = createTestClock()
     const options = { clock, dataDir: directory.path }
@@ -277,6 +277,10 @@ describe('a run', () => {
     await before.stop()
     clock.advance(40 * day)
     await using service = await startService(options)
+    const again = await service.login(admin.email)
+    service.trust(again)
+    const body = { accent: '#123456' }
+    await service.call('PATCH', '/v1/admin/settings', { token: again.token, body })
     clock.advance(minute)
     await waitFor(() => runs(service).length === 1)
     expect(runs(service)).toEqual([{ messages: '1', tickets: '0' }])

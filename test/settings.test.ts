@@ -5,6 +5,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { png, upload } from './support/files.ts'
 import { startMailServer } from './support/mail.ts'
 import { type Person, startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const service = await startService({
   environment: { PUBLIC_URL: 'https://chat.example.com', DEMO: 'true' },
@@ -133,6 +134,22 @@ test('the logo is an uploaded image, which is kept while it is the logo', async 
   expect(unusedSince()).toBeNull()
   await change({ logo_url: null })
   expect(unusedSince()).toBeNumber()
+})
+
+test('the logo is gone with its file, and the settings can still be put back', async () => {
+  const owner = await service.registerAs('admin')
+  const removeFile = (id: string) => service.call('DELETE', `/v1/files/${id}`, owner)
+  const removeOwner = () => service.call('DELETE', `/v1/admin/users/${owner.id}`, admin)
+  for (const remove of [removeFile, removeOwner]) {
+    const logo = await upload(service, owner, png, { type: 'image/png' })
+    await change({ logo_url: logo.body.file_url })
+    expect((await remove(logo.body.id)).status).toBe(204)
+    const shown = await waitFor(async () => {
+      const settings = await read()
+      return settings.logo_url === null && settings
+    })
+    expect((await change(shown)).status).toBe(200)
+  }
 })
 
 test('a stored value that is not valid is logged and ignored', async () => {

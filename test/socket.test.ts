@@ -545,10 +545,20 @@ describe('the token of a connection', () => {
   test('of another user, or none, is refused and changes nothing', async () => {
     await using chat = await startPair()
     const { ada, bob } = chat
-    for (const token of [bob.token, 'nonsense', ada.refreshToken]) {
+    const other = await chat.service.login(ada.email)
+    const body = { refresh_token: other.refreshToken }
+    await chat.service.call('POST', '/v1/auth/logout', { token: other.token, body })
+    for (const [token, reason] of [
+      [bob.token, 'token_invalid'],
+      ['nonsense', 'token_invalid'],
+      ['', 'token_missing'],
+      [ada.refreshToken, 'wrong_kind_of_token'],
+      [other.token, 'session_ended'],
+    ]) {
       ada.socket.send({ type: 'auth', token })
       expect(await ada.socket.next('error')).toMatchObject({
         error: { code: 'unauthorized' },
+        reason,
         request: { type: 'auth' },
       })
     }

@@ -236,7 +236,7 @@ export interface FileMessage {
    */
   placeholder?: string
   /**
-   * All files, if there are several. The first also stands beside it.
+   * All files, if they were sent so. The first also stands beside it.
    */
   attachments?: MessageFile[]
 }
@@ -1663,13 +1663,17 @@ export interface NewAnnouncement {
   } | null
   client_id?: string | null
 }
-export interface Announcement {
+export interface SentAnnouncement {
   broadcast_id: string
   /**
    * People of the audience.
    */
   recipients_count: number
   status: BroadcastStatus
+  /**
+   * The entries of `user_ids` that name nobody, as they were given.
+   */
+  unknown?: string[]
 }
 export interface AnnouncementProgress {
   broadcast_id: string
@@ -3870,7 +3874,7 @@ export interface Operations {
    */
   'POST /v1/admin/notifications': {
     body: NewAnnouncement
-    answer: Announcement
+    answer: SentAnnouncement
   }
   /**
    * Lists the announcements of all admins, newest first.

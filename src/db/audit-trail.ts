@@ -115,11 +115,13 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       if (!found || found.times < perHour) return
       throw quotaExceeded((found.firstAt ?? 0) + hour - clock.now())
     },
-    findLatest: (action: AuditAction): AuditRow | undefined =>
+    findLatest: (action: AuditAction, targetIds?: readonly string[]): AuditRow | undefined =>
       orm
         .select()
         .from(auditLog)
-        .where(eq(auditLog.action, action))
+        .where(
+          and(eq(auditLog.action, action), targetIds && inArray(auditLog.targetId, [...targetIds])),
+        )
         .orderBy(desc(auditLog.id))
         .limit(1)
         .get(),

@@ -33,7 +33,8 @@ export function createDiskStorage(directory: string): FileStorage {
 }
 
 async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
-  const file = await open(path, 'wx', 0o600)
+  // Replaces what a killed process has left of a thumbnail.
+  const file = await open(path, 'w', 0o600)
   try {
     let unsyncedBytes = 0
     for await (const chunk of bytes) {

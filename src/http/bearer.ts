@@ -22,6 +22,12 @@ export function bearerServiceKey(headers: Headers): string | undefined {
  *  @param now ms since the epoch */
 export function tokenRefusal(request: Request, access: Access, now: number) {
   const token = access === 'socket' ? socketTokens(request)[0] : bearer(request.headers)
+  return refusalOfToken(token, access, now)
+}
+
+/** The reason why a token was refused, from its form alone.
+ *  @param now ms since the epoch */
+export function refusalOfToken(token: string | undefined, access: Access, now: number) {
   if (!token) return 'token_missing'
   const isAccessToken = tokenPattern.test(token)
   if (access === 'service' ? isAccessToken : token.startsWith('sk_')) return 'wrong_kind_of_token'

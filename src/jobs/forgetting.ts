@@ -15,6 +15,10 @@ export type Aging = {
 
 type Agings = { messages: Aging; tickets: Aging }
 type Kind = keyof Agings
+const retentionSettings = {
+  messages: 'message_retention_days',
+  tickets: 'ticket_retention_days',
+} as const
 
 /** Rows per write: about a millisecond, also when each is in a conversation of its own. */
 const forgottenPerWrite = 10
@@ -31,15 +35,14 @@ export type RetentionSurvey = ReturnType<typeof createForgetting>['survey']
 export function createForgetting(core: Core, agings: Agings) {
   const { settings, orm, write, audit, clock, log } = core
   const shrink = createShrinking(orm, write)
-  const daysOf = (kind: Kind) =>
-    settings.get(kind === 'messages' ? 'message_retention_days' : 'ticket_retention_days')
+  const daysOf = (kind: Kind) => settings.get(retentionSettings[kind])
   const before = (kind: Kind) => clock.now() - daysOf(kind) * day
   const isOn = () => daysOf('messages') + daysOf('tickets') > 0
   const lastRunAt = () => audit.findLatest('retention_run')?.at
 
-  // A setting changed after the last time of a run waits for the next one.
+  // A change after the last time of a run waits for the next one.
   function isDue() {
-    const changedAt = audit.findLatest('setting_changed')?.at ?? 0
+    const changedAt = audit.findLatest('setting_changed', Object.values(retentionSettings))?.at ?? 0
     return isOn() && runBefore(clock.now()) > Math.max(lastRunAt() ?? 0, changedAt)
   }
 

@@ -92,6 +92,12 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
        RETURNING id`,
     ),
   )
+  const waitingAfter = lazy(() =>
+    sqlite.prepare<{ id: string }, [string, string, string, number, number, number]>(
+      `SELECT id FROM outbox WHERE +kind = ? AND +receiver = ? AND +dead_at IS NULL AND id > ? AND created_at >= ?
+         AND run_at > ? ORDER BY id LIMIT ?`,
+    ),
+  )
   const remove = lazy(() => sqlite.prepare<unknown, [string]>('DELETE FROM outbox WHERE id = ?'))
 
   function countSome(which: SQL): number {
@@ -179,6 +185,21 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       const runAt = clock.now()
       update(id, { runAt, attempts: 0, deadAt: null })
       afterCommit(() => onAdded({ receiver: '', runAt }))
+    },
+    /** Makes some waiting jobs of a queue due now: of those after the job `last`, in the order of ids, that were added since
+     *  a time.
+     *  @returns their ids */
+    hurry(
+      { kind, receiver }: QueueName,
+      { since, last, limit }: { since: number; last: string; limit: number },
+    ): string[] {
+      const runAt = clock.now()
+      const ids = waitingAfter()
+        .all(kind, receiver, last, since, runAt, limit)
+        .map(({ id }) => id)
+      for (const id of ids) update(id, { runAt, attempts: 0 })
+      if (ids.length > 0) afterCommit(() => onAdded({ receiver, runAt }))
+      return ids
     },
     /** Makes an unfinished job due again after a delay, without counting an attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>

@@ -38,8 +38,8 @@ type ChannelOptions = {
   unread: (userId: string) => ReadyFrame['unread']
   /** Called for each frame that a client does not send by itself. */
   onActive: (userId: string) => void
-  /** Undefined when the token is invalid or the user is disabled. */
-  authenticate: (token: string) => Promise<UserPrincipal | undefined>
+  /** @throws unauthorized, with its reason */
+  authenticate: (token: string) => Promise<UserPrincipal>
   counts: {
     received: (type: string) => void
     sent: () => void
@@ -106,7 +106,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
 
   async function extend({ token }: Static<typeof AuthFrame>, connection: Connection) {
     const principal = await authenticate(token)
-    if (principal?.userId !== connection.userId) throw new AppError('unauthorized')
+    if (principal.userId !== connection.userId) throw new AppError('token_invalid')
     connection.extend(principal)
   }
 

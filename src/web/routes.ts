@@ -57,7 +57,11 @@ export function webRoutes(options: WebRoutesOptions) {
       '/metrics',
       ({ request, server, set }) => {
         const peer = server?.requestIP(request)?.address
-        if (!mayReadMetrics(request, peer, metricsToken)) throw new AppError('unauthorized')
+        if (!mayReadMetrics(request, peer, metricsToken)) {
+          throw new AppError(
+            request.headers.has('authorization') ? 'token_invalid' : 'token_missing',
+          )
+        }
         set.headers['content-type'] = metrics.contentType
         return metrics.text()
       },
@@ -65,7 +69,7 @@ export function webRoutes(options: WebRoutesOptions) {
         'getMetrics',
         'Shows metrics as Prometheus text. Needs `METRICS_TOKEN` as bearer token. Without that setting, only requests from the same machine are answered.',
         { 200: null },
-        { errors: ['unauthorized'] },
+        { errors: ['token_missing', 'token_invalid'] },
       ),
     )
 }

@@ -233,7 +233,6 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       base.store.update(userId, { avatarUrl: null })
       base.publishChange(user)
     },
-    authenticate: sessions.authenticate,
     verifyToken: accessTokens.verify,
     findPrincipal: sessionStore.findPrincipal,
     isConfirmed: ({ sessionId }: UserPrincipal, milliseconds: number) =>

@@ -86,8 +86,7 @@ export const messageFields = {
   file_url: Maybe(fileFieldsOfMessage.file_url),
   attachments: Maybe(
     Type.Array(Type.Object(fileFieldsOfMessage, { title: 'NewMessageFile', ...open }), {
-      description:
-        'The files of a file message with several, instead of the four fields, which show the first.',
+      description: 'The files of a file message, instead of the four fields, which show the first.',
       minItems: 1,
       maxItems: 10,
       examples: [[{ file_url: samples.file.url, file_name: samples.file.name }]],
@@ -139,7 +138,7 @@ export function draftOf(fields: Static<typeof MessageFields>, type?: SentType | 
     fileName: file?.file_name ?? null,
     fileSize: file?.file_size ?? null,
     fileType: file?.file_type ?? null,
-    attachments: isFile && files?.[1] ? JSON.stringify(files.map(attachmentOf)) : null,
+    attachments: isFile && files?.[0] ? JSON.stringify(files.map(attachmentOf)) : null,
     clientId: fields.client_id ?? null,
     data: null,
   }
@@ -356,7 +355,7 @@ const FileMessage = Type.Object(
     ...shownFile,
     attachments: Type.Optional(
       Type.Array(MessageFile, {
-        description: 'All files, if there are several. The first also stands beside it.',
+        description: 'All files, if they were sent so. The first also stands beside it.',
       }),
     ),
   },

@@ -6,7 +6,7 @@ import type { FileBytes, FileStorage } from '../../files/storage.ts'
 import { AppError, fileTooLarge, invalidField, problem } from '../../lib/errors.ts'
 import { isShownInline, sniffedBytes } from './inline.ts'
 import { type FileUrls, fileNameOf, fileTypeOf } from './model.ts'
-import type { FileRow, FileStore } from './store.ts'
+import { type FileRow, type FileStore, logoUse } from './store.ts'
 import { type ImageFacts, stripMetadata } from './strip-metadata.ts'
 import { createThumbnails } from './thumbnails.ts'
 
@@ -56,7 +56,7 @@ const keptUnused = 86_400_000
  *  counts towards the quota until it is deleted after a day. */
 export function createFileService(core: Core, parts: Parts) {
   const { store, urls, storage, isDiskShort, dropPicture } = parts
-  const { write, clock, log, outbox, audit } = core
+  const { write, clock, log, outbox, audit, settings } = core
   const { maxBytes, quotaBytes } = core.config.files
   const thumbnails = createThumbnails(parts)
   let largeChunks = 0
@@ -85,11 +85,19 @@ export function createFileService(core: Core, parts: Parts) {
     outbox.add('file_removal', { key: id, isImage })
   }
 
+  /** Takes a file away from its owner's profile and the platform's logo, inside a `write`. */
+  function release(id: string, ownerId: string): void {
+    const uses = store.deleteUsesOf(id)
+    if (uses.includes(ownerId)) dropPicture(ownerId)
+    const actor = { type: 'system' } as const
+    if (uses.includes(logoUse)) settings.change({ logo_url: null }, { actor })
+  }
+
   /** Makes a file inaccessible, inside a `write`. The desk can still read a file of a message for a while. */
   function withdraw(file: FileRow): void {
     const isInMessage = store.isInMessage(file.id)
     store.clearPictures(file.id, urls.idIn)
-    if (store.deleteUsesOf(file.id).includes(file.ownerId)) dropPicture(file.ownerId)
+    release(file.id, file.ownerId)
     const removed = { ...file, removedAt: clock.now() }
     store.update(file.id, { removedAt: removed.removedAt })
     if (store.isUsed(file.id)) return
@@ -111,7 +119,10 @@ export function createFileService(core: Core, parts: Parts) {
 
   function purge(ownerId: string, limit: number) {
     const ids = store.listIdsOf(ownerId, limit)
-    ids.forEach(remove)
+    for (const id of ids) {
+      release(id, ownerId)
+      remove(id)
+    }
     const last = ids.at(-1)
     return last === undefined ? undefined : { last, count: ids.length }
   }
@@ -250,7 +261,7 @@ export function createFileService(core: Core, parts: Parts) {
         if (!file) throw new AppError('not_found')
         store.clearPictures(id, urls.idIn)
         store.clearRemoved(id)
-        if (store.deleteUsesOf(id).includes(file.ownerId)) dropPicture(file.ownerId)
+        release(id, file.ownerId)
         remove(id)
         const details = { owner_id: file.ownerId }
         audit.record({ action: 'file_removed', ...by, target: { type: 'file', id }, details })

@@ -28,6 +28,8 @@ import { type Listing, type ListRange, listByPosition } from '../../lib/list-ran
 
 /** Prefix of `used_by` for reports. */
 export const reportPrefix = 'report:'
+/** `used_by` of the platform's logo. */
+export const logoUse = 'setting:logo_url'
 
 export type FileRow = typeof files.$inferSelect
 export type FileStore = ReturnType<typeof createFileStore>

@@ -56,6 +56,8 @@ async function* stripJpeg(reader: ByteReader, facts: ImageFacts): AsyncGenerator
 const endOfImage = 0xd9
 const startOfScan = 0xda
 const profileCode = 0xe2
+/** For extensions, which do not exist. */
+const reserved = 0xc8
 
 async function takeSegment(reader: ByteReader): Promise<Buffer | undefined> {
   const length = await reader.take(2)
@@ -89,6 +91,7 @@ function segment(marker: Buffer, data: Buffer): Buffer {
 
 function keptSegment(code: number, data: Buffer, facts: ImageFacts): Buffer | undefined {
   const isOfJpegLs = code === 0xf7 || code === 0xf8
+  if (code === reserved) return undefined
   if (code >= 0xe0 && !isOfJpegLs) return keptApplicationData[code]?.(data, facts)
   const isFrame = code <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(code)
   if (isFrame && data.length >= 6) setSize(facts, data.readUInt16BE(3), data.readUInt16BE(1))
@@ -334,8 +337,9 @@ function anonymous(profile: Buffer): Buffer {
   const tags = profile.length < 132 ? 0 : Math.min(profile.readUInt32BE(128), maxProfileTags)
   for (let at = 132; at < 132 + 12 * tags && at + 12 <= profile.length; at += 12) {
     const start = profile.readUInt32BE(at + 4)
-    const kept = textTypes[profile.toString('latin1', start, start + 4)]
-    if (kept !== undefined) withZeros(profile, start + kept, start + profile.readUInt32BE(at + 8))
+    const type = profile.toString('latin1', start, start + 4)
+    const end = start + profile.readUInt32BE(at + 8)
+    if (!numberTypes.has(type)) withZeros(profile, start + (headSizes[type] ?? 8), end)
   }
   return profile
 }
@@ -350,16 +354,15 @@ const profileFields = [
 /** Bounds the work of a malicious profile. Real ones have fewer than 30. */
 const maxProfileTags = 100
 
-/** Types of tags that contain texts or dates, and the size of their heads. */
-const textTypes: Record<string, number> = {
-  desc: 12,
-  dict: 8,
-  dtim: 8,
-  mluc: 16,
-  mmod: 8,
-  pseq: 8,
-  text: 8,
-}
+/** Types of tags that contain only numbers. All others may contain texts or dates. */
+const numberTypes = new Set(
+  'XYZ ,curv,para,sf32,uf32,ui08,ui16,ui32,ui64,mft1,mft2,mAB ,mBA ,mpet,sig ,chrm,clro,meas,view,vcgt,cicp'.split(
+    ',',
+  ),
+)
+
+/** Of types that end with a size within. */
+const headSizes: Record<string, number> = { desc: 12, mluc: 16 }
 
 function withZeros(bytes: Buffer, start: number, end: number): Buffer {
   const within = (at: number) => Math.max(0, Math.min(at, bytes.length))

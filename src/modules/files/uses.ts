@@ -3,9 +3,7 @@ import { type FieldProblems, invalidField, problem, throwProblems } from '../../
 import type { DomainEvent } from '../../lib/events.ts'
 import { type FileUrls, type UploadedFile, uploadedFileView } from './model.ts'
 import type { FileService } from './service.ts'
-import { type FileStore, reportPrefix } from './store.ts'
-
-const logoUse = 'setting:logo_url'
+import { type FileStore, logoUse, reportPrefix } from './store.ts'
 
 type Parts = { store: FileStore; urls: FileUrls; files: FileService }
 

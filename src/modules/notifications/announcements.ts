@@ -49,13 +49,18 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
 
   function audienceOf({ audience, role, userIds }: AnnouncementDraft) {
     if (audience === 'users') {
-      const ids = notifier.peopleOf(userReferences(userIds)).sort()
-      return { role: null, userIds: ids, recipientsCount: ids.length }
+      const references = userReferences(userIds)
+      const isSingle = references.length === 1
+      const ids = isSingle ? notifier.peopleOf(references) : notifier.find(references).ids
+      return { role: null, userIds: ids.sort(), recipientsCount: ids.length }
     }
     const recipientRole = audience === 'role' ? role : null
     const recipientsCount = store.countPeople(recipientRole)
     return { role: recipientRole, userIds: null, recipientsCount }
   }
+
+  const unknownOf = ({ userIds }: AnnouncementDraft) =>
+    notifier.find(userReferences(userIds)).unknown.map(({ reference }) => reference)
 
   function begin(by: ByUser, draft: AnnouncementDraft) {
     const senderId = by.actor.id
@@ -64,7 +69,8 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
     if (first && contentKey(content) !== contentKey(first))
       throw new AppError('idempotency_mismatch')
-    if (first) return { announcement: first, replayed: true }
+    const unknown = unknownOf(draft)
+    if (first) return { announcement: first, unknown, replayed: true }
     const row = store.insert({ ...content, id: newId(), senderId, createdAt: clock.now() })
     audit.record({
       action: 'announcement_sent',
@@ -73,7 +79,7 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
     })
     const { row: announcement, isComplete } = fanOut.begin(row)
     if (!isComplete) outbox.add('announcement', { announcement_id: row.id })
-    return { announcement, replayed: false }
+    return { announcement, unknown, replayed: false }
   }
 
   const job: JobHandler<'announcement'> = ({ announcement_id }, { isStopping }) =>
@@ -82,8 +88,9 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
   return {
     job,
 
-    /** Notifies an audience. A repeated call with the same `clientId` and content returns the first announcement.
-     *  @throws validation_error (`user_ids`: unknown user) · idempotency_mismatch */
+    /** Notifies an audience. A repeated call with the same `clientId` and content returns the first announcement. Unknown
+     *  users of several are left out.
+     *  @throws validation_error (`user_ids`: an unknown user who is the only one) · idempotency_mismatch */
     send: (by: ByUser, draft: AnnouncementDraft) => write(() => begin(by, draft)),
 
     /** Newest first. */

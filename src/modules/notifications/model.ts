@@ -165,6 +165,13 @@ export const NewNotification = Refined(
   }),
 )
 
+const UnknownPeople = Type.Optional(
+  Type.Array(Type.String(), {
+    description: 'The entries of `user_ids` that name nobody, as they were given.',
+    examples: [['ext:customer-4712']],
+  }),
+)
+
 export const NotifyResult = Type.Object(
   {
     data: Type.Array(Notification),
@@ -173,12 +180,7 @@ export const NotifyResult = Type.Object(
       'Notifications that existed under the same `dedupe_key`.',
     ),
     muted: Type.Integer({ examples: [0] }),
-    unknown: Type.Optional(
-      Type.Array(Type.String(), {
-        description: 'The entries of `user_ids` that name nobody, as they were given.',
-        examples: [['ext:customer-4712']],
-      }),
-    ),
+    unknown: UnknownPeople,
   },
   { title: 'NotifyResult' },
 )
@@ -281,6 +283,9 @@ export const Preferences = Type.Object(
     ...perCustomType(ChannelsField),
   },
 )
+const namesNoChannel = (value: unknown) =>
+  typeof value === 'object' && !Object.keys(channels).some((name) => name in (value ?? {}))
+
 export const PreferencesUpdate = Change(
   Body(
     'NotificationPreferencesUpdate',
@@ -305,6 +310,7 @@ export const PreferencesUpdate = Change(
           )
         : [],
     )
+    if (Object.values(given).every(namesNoChannel)) return { body: problem('nothing_to_change') }
     return Object.fromEntries(wrong)
   },
 )
@@ -362,6 +368,10 @@ export const Announcement = Type.Object(
     }),
   },
   { title: 'Announcement' },
+)
+export const SentAnnouncement = Type.Object(
+  { ...Announcement.properties, unknown: UnknownPeople },
+  { title: 'SentAnnouncement' },
 )
 export const AnnouncementProgress = Type.Object(
   {
@@ -451,7 +461,9 @@ export function preferencesView(list: readonly (readonly [PreferenceType, Channe
   )
 }
 
-export function changesOf(body: Static<typeof PreferencesUpdate>): PreferenceChanges {
+export function changesOf(
+  body: Partial<Record<PreferenceType, ChannelChanges>>,
+): PreferenceChanges {
   const { push, email } = body.chat_message ?? {}
   const given = { ...body, chat_message: { push, email } } as Record<PreferenceType, ChannelChanges>
   const types = [...preferenceTypes, ...Object.keys(body).filter(isCustomType)]

@@ -104,6 +104,11 @@ export function createNotifier(core: Core, parts: Parts) {
     return { ids: [...ids], unknown }
   }
 
+  function callerOf(type: NotificationType, guestId = '') {
+    const guest = type.startsWith('call_') ? store.findPerson(guestId) : undefined
+    return guest && { guest_name: guest.displayName }
+  }
+
   return {
     /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. Channels are
      *  independent: a notification hidden in the app is still pushed and mailed. */
@@ -145,9 +150,9 @@ export function createNotifier(core: Core, parts: Parts) {
 
     find,
 
-    /** Replaces external ids in `data` by user ids.
+    /** Replaces external ids in `data` by user ids, and adds the name of the guest who calls.
      *  @throws validation_error for unknown external ids */
-    withIds(data: NotificationData): NotificationData {
+    withIds({ type, data }: NotificationEvent): NotificationData {
       const ids: NotificationData = {}
       const details: FieldProblems = {}
       for (const key of personKeys) {
@@ -156,7 +161,7 @@ export function createNotifier(core: Core, parts: Parts) {
         else if (data[key] !== undefined) details[`data.${key}`] = problem('unknown_user')
       }
       throwProblems(details)
-      return { ...data, ...ids }
+      return { ...callerOf(type, ids['guest_id']), ...data, ...ids }
     },
   }
 }

@@ -10,7 +10,6 @@ import type { DeliveryStore } from '../../jobs/delivery-store.ts'
 import { getById } from '../../lib/ids.ts'
 import type { Announcements } from './announcements.ts'
 import {
-  Announcement,
   AnnouncementProgress,
   announcementProgressView,
   announcementView,
@@ -28,6 +27,7 @@ import {
   PushToken,
   preferencesView,
   pushTokenView,
+  SentAnnouncement,
   WebPushKey,
 } from './model.ts'
 import { userReferences } from './notifier.ts'
@@ -199,7 +199,7 @@ export function notificationRoutes(parts: Parts) {
       '/v1/admin/notifications',
       async ({ body, context, request, set }) => {
         const { audience, role, user_ids, title, body: text, data, client_id } = body
-        const { announcement, replayed } = await announcements.send(context.byUser, {
+        const { announcement, unknown, replayed } = await announcements.send(context.byUser, {
           audience,
           role: role ?? null,
           userIds: user_ids ?? null,
@@ -209,14 +209,14 @@ export function notificationRoutes(parts: Parts) {
           clientId: client_id ?? idempotencyKey(request.headers),
         })
         markReplayed(set.headers, replayed)
-        return announcementView(announcement)
+        return { ...announcementView(announcement), ...(unknown.length > 0 && { unknown }) }
       },
       {
         body: NewAnnouncement,
         ...announcing(
           'adminSendAnnouncement',
           'Notifies everybody, everybody with a role, or single people. The first two omit disabled accounts; `GET /v1/admin/users?disabled=false`, optionally with `role`, counts them beforehand. Delivery to many recipients takes a while; `GET /v1/admin/notifications/{id}` shows the progress.',
-          { 201: Announcement },
+          { 201: SentAnnouncement },
           { errors: ['idempotency_mismatch'], ...idempotent },
         ),
       },

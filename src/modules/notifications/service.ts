@@ -63,7 +63,7 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
       const { ids, unknown } = isSingle
         ? { ids: notifier.peopleOf(references), unknown: [] }
         : notifier.find(references)
-      const event = { ...reported, data: notifier.withIds(reported.data) }
+      const event = { ...reported, data: notifier.withIds(reported) }
       const outcomes: Outcome[] = []
       const notify = (id: string): Outcome =>
         isAboutBlocked(id, event) ? { kind: 'muted' } : notifier.notify(id, event)

@@ -121,7 +121,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         body: RetrySince,
         ...admin(
           'adminRetryWebhookDeliveries',
-          'Delivers again what an endpoint has not accepted: all kept deliveries of events since a time that are waiting or were given up.',
+          'Delivers again what an endpoint has not accepted, of events since a time: all that wait, and of those that were given up the kept ones (the last 100).',
           { 200: Retried },
         ),
       },

@@ -1,5 +1,6 @@
 import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
+import { inPieces } from '../../db/pieces.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { isPublicAddress } from '../../lib/ip-network.ts'
@@ -143,17 +144,26 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         return deliverAgain(webhook, delivery)
       }),
 
-    /** Does so for all kept deliveries that were not accepted, of events since a time (ms since the epoch).
+    /** Does so for all kept deliveries that were not accepted, and all that wait, of events since a time (ms since the
+     *  epoch).
      *  @returns their number
      *  @throws not_found */
-    retrySince: (idText: string, since: number, by: By): Promise<number> =>
-      write(() => {
+    async retrySince(idText: string, since: number, by: By): Promise<number> {
+      const { id: receiver, count } = await write(() => {
         const webhook = mustFind(idText)
         const missed = store.listUndelivered(webhook.id, since)
         for (const delivery of missed) deliverAgain(webhook, delivery)
         record('webhook_delivery_retried', by, webhook)
-        return missed.length
-      }),
+        return { id: webhook.id, count: missed.length }
+      })
+      const queue = { kind: 'webhook_delivery', receiver } as const
+      const waiting = await inPieces<{ last: string; count: number }>(write, (limit, done) => {
+        const ids = outbox.hurry(queue, { since, last: done?.last ?? '', limit })
+        const last = ids.at(-1)
+        return last === undefined ? undefined : { last, count: (done?.count ?? 0) + ids.length }
+      })
+      return count + (waiting?.count ?? 0)
+    },
 
     /** Counts all webhooks, and the disabled and the failing ones among them; `givenUp` failed until they were disabled.
      *  `dropping` is the host of an endpoint whose events were dropped within a day. */

@@ -65,8 +65,10 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
     )
     .patch(
       '/v1/service/users/:id',
-      async ({ params, body, context }) =>
-        view(await feedUsers.update(params.id, changesOf(body), context.by)),
+      async ({ params, body, context }) => {
+        const changes = { ...changesOf(body), disabled: body.disabled ?? undefined }
+        return view(await feedUsers.update(params.id, changes, context.by))
+      },
       service(
         'serviceUpdateUser',
         'Changes a person’s role, status, address or profile. Absent fields keep their value. A new `email` holds at once. Without `email_verified: true` it is unverified and gets a verification mail; sessions stay. Links mailed before stop working. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin, nor change the role or the address of one, nor disable one.',

@@ -130,6 +130,5 @@ export function changesOf(body: Static<typeof PersonUpdate> | NewPerson): Manage
     avatarUrl: body.avatar_url,
     locale: body.locale ?? undefined,
     externalId: body.external_id ?? undefined,
-    ...('disabled' in body && { disabled: body.disabled ?? undefined }),
   }
 }

@@ -5,7 +5,6 @@ import { AppError } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
 import { parseId } from '../../../lib/ids.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
-import type { UserPrincipal } from '../../../lib/principal.ts'
 import type { Bans } from '../bans/bans.ts'
 import { type Authenticated, type TokenSet, userView } from '../model.ts'
 import type { AccountStore, UserRow } from '../store.ts'
@@ -182,12 +181,6 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens, 
         audit.record({ action: 'session_ended', ...by, target: { type: 'user', id: userId } })
         afterCommit(() => hub.closeUser(userId))
       })
-    },
-
-    /** The user of an access token; undefined if the token is invalid, the user disabled or the session ended. */
-    async authenticate(token: string): Promise<UserPrincipal | undefined> {
-      const claims = await accessTokens.verify(token)
-      return claims && sessionStore.findPrincipal(claims)
     },
   }
 }
