@@ -10,7 +10,7 @@ import {
   startPages,
 } from './support/pages.ts'
 import { tools } from './support/tools.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 const tickets = '/v1/admin/support/tickets'
 
@@ -174,6 +174,80 @@ describe.skipIf(!tools.chromium)('the desk', () => {
       const [, reply, ...others] = (await show(id)).messages
       expect(reply).toMatchObject({ body: 'Here it is.', attachments: [{ file_size: 2 }] })
       expect(others).toEqual([])
+    },
+  )
+
+  testAtLength('two tabs have one draft of a ticket, which is stored once', async () => {
+    const id = await (await customer('Amy')).open('Two tabs')
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('Two tabs?')
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    const fieldIn = (tab: Page) => tab.getByRole('textbox', { name: 'Reply' })
+    const isWritten = (tab: Page, text: string) =>
+      waitFor(async () => (await fieldIn(tab).inputValue()) === text, `“${text}” in a tab`)
+    await fieldIn(other).waitFor()
+    await fieldIn(page).fill('Once.')
+    await isWritten(other, 'Once.')
+    await page.route(`**${tickets}/*/messages`, async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await button('Send').click()
+    await page.getByText('The service cannot be reached').waitFor()
+    await page.unroute(`**${tickets}/*/messages`)
+    await other.getByRole('button', { name: 'Send', exact: true }).click()
+    await isWritten(page, '')
+    await other.close()
+    expect((await show(id)).messages).toHaveLength(2)
+  })
+
+  testAtLength(
+    'a message stays while messages are pointed at, one that comes then, too',
+    async () => {
+      const id = await (await customer('Tia')).open('Toasts')
+      await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+      await said('Toasts?')
+      await page.keyboard.press('3')
+      const first = page.locator('.toast', { hasText: 'Priority: High' })
+      await first.hover()
+      await page.keyboard.press('4')
+      const second = page.locator('.toast', { hasText: 'Priority: Urgent' })
+      await second.waitFor()
+      await waitOut(7_000)
+      expect([await first.isVisible(), await second.isVisible()]).toEqual([true, true])
+      await page.mouse.move(0, 0)
+      await second.waitFor({ state: 'detached' })
+    },
+  )
+
+  testAtLength(
+    'a resolved ticket makes way for the next, which is read by one request',
+    async () => {
+      const liv = await customer('Liv')
+      for (const subject of ['Way one', 'Way two', 'Way three']) await liv.open(subject)
+      page = await pages.openConsole('/console/desk', { width: 1440, height: 800 })
+      await page.goto(`${pages.base}/console/desk?view=unassigned&q=liv`)
+      await row('Way three').waitFor()
+      const ids = await page
+        .locator('[data-id]')
+        .evaluateAll((rows) => rows.map((one) => one.getAttribute('data-id') ?? ''))
+      const opened = (n: number) => page.waitForURL((url) => url.pathname.endsWith(`/${ids[n]}`))
+      const reads: string[] = []
+      page.on('request', (request) => {
+        if (/\/tickets\/\w{26}$/.test(request.url())) reads.push(request.method() + request.url())
+      })
+      await page.keyboard.press('j')
+      await page.keyboard.press('Enter')
+      await opened(0)
+      await said('Way')
+      await choose(page, 'Status', 'Resolved')
+      await opened(1)
+      await page.keyboard.press('j')
+      await opened(2)
+      await said('Way')
+      const twice = reads.filter((read, at) => read.startsWith('GET') && reads.indexOf(read) !== at)
+      expect(twice).toEqual([])
     },
   )
 

@@ -248,6 +248,23 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
     await expectNarrowAccessible(page)
   })
 
+  testAtLength('a name without spaces fits, in dialogs, too', async () => {
+    const name =
+      'Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft'.slice(
+        0,
+        80,
+      )
+    const { id } = await pages.register('long', name)
+    await page.goto(`${pages.base}/console/people/${id}`)
+    await page.getByRole('heading', { name }).waitFor()
+    await expectNarrowAccessible(page)
+    await press('Remove…')
+    await page.getByLabel(`Type “${name}” to go on`).waitFor()
+    await expectNarrowAccessible(page)
+    await page.keyboard.press('Escape')
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
   testAtLength(
     'the only admin learns why they cannot lock themselves out, also when the service refuses',
     async () => {

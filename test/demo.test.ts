@@ -290,6 +290,37 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     },
   )
 
+  testAtLength('a broken answer is told, and long names fit on a phone', async () => {
+    const name = 'Donaudampfschifffahrtselektrizitaetenhauptbetriebswerk'
+    for (const person of [left, right]) {
+      const { token } = JSON.parse(
+        await page.evaluate(
+          `JSON.stringify({ token: JSON.parse(localStorage.getItem('demo ${person === left ? 'left' : 'right'} hostline ' + location.origin + ' session')).accessToken })`,
+        ),
+      )
+      await call(pages.base, 'PATCH', '/v1/users/me', { token, body: { display_name: name } })
+    }
+    await page.reload()
+    await left.panel.getByText(name).first().waitFor()
+    await expectNarrowAccessible(page)
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await left.tab('Notifications').click()
+    await page.route(/\/v1\/notifications\?/, async (route) => {
+      const answer = await route.fetch()
+      const body = await answer.json()
+      for (const one of body.data) one.created_at = 'never'
+      await route.fulfill({ response: answer, json: body })
+    })
+    await page.reload()
+    await left.panel.getByText('This page has a fault').waitFor()
+    ignoreError(/^Invalid time value$/)
+    await page.unrouteAll()
+    await page.reload()
+    await left.tab('Chat').click()
+    await left.panel.locator('.row-link').click()
+    await left.field.waitFor()
+  })
+
   testAtLength(
     'both people stay logged in after a reload, and after the server was killed and restarted',
     async () => {

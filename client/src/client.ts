@@ -43,6 +43,8 @@ export type ClientOptions = GivenPlatform & {
   language?: string | (() => string) | undefined
   /** Stores the session and unsent messages. `webStorage(localStorage)` survives a reload and is shared by tabs. */
   storage?: Storage | undefined
+  /** Keeps what is stored apart from other clients of the same service in one storage. */
+  storageKey?: string | undefined
   /** `sk_…`: for servers, which call the service feed by `request`. No user can log in. */
   serviceKey?: string | undefined
 }
@@ -83,7 +85,9 @@ export function createClient(options: ClientOptions) {
   const { serviceKey } = options
   const platform = platformOf(options)
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
-  const storage = scoped(options.storage ?? memoryStorage(), baseUrl)
+  // Another service must not see the tokens.
+  const prefix = [options.storageKey, 'hostline', baseUrl].filter(Boolean).join(' ')
+  const storage = scoped(options.storage ?? memoryStorage(), prefix)
   const closed = new AbortController()
   const closing = closed.signal
   const { on, off, once, emit } = createEmitter<ClientEvents>()
@@ -93,7 +97,7 @@ export function createClient(options: ClientOptions) {
     http,
     storage,
     closing,
-    lockName: options.storage && `hostline ${baseUrl}`,
+    lockName: options.storage && prefix,
     onRenewed: (accessToken) => channel.authenticate(accessToken),
     onEnd(ending, reason, user) {
       const leftovers = ending === 'logged_out' ? 'drop' : 'keep'

@@ -4029,7 +4029,7 @@ export interface Operations {
     answer: WebhookDeliveryList
   }
   /**
-   * Delivers again what an endpoint has not accepted: all kept deliveries of events since a time that are waiting or were given up.
+   * Delivers again what an endpoint has not accepted, of events since a time: all that wait, and of those that were given up the kept ones (the last 100).
    */
   'POST /v1/admin/webhooks/{id}/deliveries/retry': {
     params: {

@@ -57,9 +57,9 @@ export function memoryStorage(): Storage {
   }
 }
 
-/** The part of a storage for one service: another service must not see its tokens. */
-export function scoped(storage: Storage, baseUrl: string): Storage {
-  const own = (key: string) => `hostline ${baseUrl} ${key}`
+/** The part of a storage whose keys begin with `prefix`. */
+export function scoped(storage: Storage, prefix: string): Storage {
+  const own = (key: string) => `${prefix} ${key}`
   return {
     get: (key) => storage.get(own(key)),
     set: (key, value) => storage.set(own(key), value),

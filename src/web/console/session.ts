@@ -17,11 +17,8 @@ import { confirmIdentity } from './confirm-identity.tsx'
  *  origin may use the client, too, with the session of another user. */
 export const client = createClient({
   baseUrl: location.origin,
-  storage: webStorage({
-    getItem: (key) => localStorage.getItem(`console ${key}`),
-    setItem: (key, value) => localStorage.setItem(`console ${key}`, value),
-    removeItem: (key) => localStorage.removeItem(`console ${key}`),
-  }),
+  storage: webStorage(localStorage),
+  storageKey: 'console',
   language: language.value,
 })
 /** The name of the platform, which the service puts into the title. */

@@ -165,9 +165,9 @@ function useAttention() {
   )
 }
 
-/** The others are settings, which do not change from one day to the next. */
-const urgentCodes = ['dead_jobs', 'webhooks_failing', 'webhook_events_dropped', 'replica_lag']
-const isUrgent = (code: string) => urgentCodes.includes(code)
+/** Warnings about the configuration, which do not change from one day to the next. */
+const lastingCodes = ['no_smtp', 'public_url_http', 'no_admin_totp', 'origin_refused']
+const isUrgent = (code: string) => !lastingCodes.includes(code)
 
 function AreaLink({ area, isCurrent }: { area: Area; isCurrent: boolean }) {
   const { name, key, icon: Icon, badge } = area

@@ -1,7 +1,8 @@
 import { Play } from 'lucide-preact'
 import { ActionButton } from '../kit/button.tsx'
 import { Dialogs } from '../kit/dialog.tsx'
-import { navigate } from '../kit/router.ts'
+import { ErrorBoundary } from '../kit/error-boundary.tsx'
+import { navigate, path } from '../kit/router.ts'
 import { useShortcut } from '../kit/shortcuts.tsx'
 import { ThemeSelect } from '../kit/theme.tsx'
 import { Toasts } from '../kit/toast.tsx'
@@ -45,7 +46,7 @@ function Head() {
         <a href="/docs">{links.docs}</a>
         <a href="/console">{links.console}</a>
       </nav>
-      <div class="row choices">
+      <div class="row menus">
         <LanguageSelect />
         <ThemeSelect />
       </div>
@@ -107,12 +108,14 @@ function Panel({ session }: { session: Session }) {
       tabIndex={-1}
       aria-label={user ? `${name}: ${user.display_name}` : name}
     >
-      {user ? (
-        // A new person must not see what the previous one has loaded.
-        <Home key={user.id} session={session} user={user} />
-      ) : (
-        <Entrance session={session} />
-      )}
+      <ErrorBoundary place={path.value}>
+        {user ? (
+          // A new person must not see what the previous one has loaded.
+          <Home key={user.id} session={session} user={user} />
+        ) : (
+          <Entrance session={session} />
+        )}
+      </ErrorBoundary>
     </section>
   )
 }

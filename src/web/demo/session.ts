@@ -3,8 +3,8 @@ import {
   type Answer,
   type Client,
   createClient,
-  type Storage,
   type User,
+  webStorage,
 } from '../../../client/src/client.ts'
 import { openOutbox } from '../../../client/src/state.ts'
 import { watchStatus } from '../kit/connection.tsx'
@@ -26,7 +26,9 @@ function openSession(side: Side) {
   const client = createClient({
     baseUrl: location.origin,
     language: () => language.value,
-    storage: storageOf(side),
+    // Two people share this browser's storage. An app with one person needs no key.
+    storage: webStorage(localStorage),
+    storageKey: `demo ${side}`,
     fetch: (url, init) =>
       isCut.value
         ? Promise.reject(new TypeError('the demo has cut the network'))
@@ -114,15 +116,4 @@ export async function startWithTwo(): Promise<void> {
   await left.client.send(id, { body: talk.left })
   await right.client.send(id, { body: talk.right })
   navigate(withQuery({ left: `chat.${id}` }), 'replace')
-}
-
-/** Two people share this browser's storage, so each has a prefix. An app with one person uses
- *  `webStorage(localStorage)`. */
-function storageOf(side: Side): Storage {
-  const own = (key: string) => `demo ${side} ${key}`
-  return {
-    get: (key) => localStorage.getItem(own(key)),
-    set: (key, value) => localStorage.setItem(own(key), value),
-    remove: (key) => localStorage.removeItem(own(key)),
-  }
 }

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { ErrorBoundary } from './error-boundary.tsx'
 import { Field } from './field.tsx'
 import { fill, texts } from './texts.tsx'
 import { Toasts, topDialog } from './toast.tsx'
@@ -53,7 +54,7 @@ export function Dialogs() {
     <>
       {opened.value.map(({ id, render, close, isLeaving }) => (
         <Frame key={id} close={close} isLeaving={isLeaving}>
-          {render()}
+          <ErrorBoundary place={String(id)}>{render()}</ErrorBoundary>
           <Toasts dialog={id} />
         </Frame>
       ))}

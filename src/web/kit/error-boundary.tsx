@@ -1,6 +1,5 @@
 import { Bug } from 'lucide-preact'
 import { Component, type ComponentChildren } from 'preact'
-import { Button } from './button.tsx'
 import { texts } from './texts.tsx'
 import { toast } from './toast.tsx'
 
@@ -27,7 +26,9 @@ export class ErrorBoundary extends Component<BoundaryProps, BoundaryState> {
         <Bug />
         <h2>{texts.kit.faultTitle}</h2>
         <p>{texts.kit.faultText}</p>
-        <Button onClick={() => location.reload()}>{texts.kit.reloadPage}</Button>
+        <button type="button" class="button" onClick={() => location.reload()}>
+          {texts.kit.reloadPage}
+        </button>
       </div>
     )
   }

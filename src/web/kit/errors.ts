@@ -35,8 +35,8 @@ export function isOfNetwork(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { name, message } = error
   if (name === 'NetworkError' || name === 'TimeoutError' || name === 'AbortError') return true
-  // Browsers tell a failed `fetch` from other type errors by its text only.
-  if (name === 'TypeError') return /fetch|network|load failed/i.test(message)
+  // A part of the page that could not be loaded: browsers name it by its text only.
+  if (name === 'TypeError') return /dynamically imported module|module script failed/i.test(message)
   return /not from the service$/.test(message)
 }
 

@@ -13,12 +13,15 @@ type ToastOptions = {
 type Toast = ToastOptions & { id: number; text: string }
 
 const shownMilliseconds = 6_000
+/** The longest time of a timer: 24 days. */
+const longest = 2 ** 31 - 1
 const mostShown = 3
 const toasts = signal<Toast[]>([])
 /** The topmost dialog: everything outside a modal dialog is inert. */
 export const topDialog = signal<number | undefined>(undefined)
 const timers = new Map<number, ReturnType<typeof setTimeout>>()
 let lastId = 0
+let isHeld = false
 
 /** Shows a message for a few seconds, longer while it is pointed at or focused, and announces it to screen readers.
  *  @returns a function that ends it */
@@ -37,9 +40,10 @@ export function toastError(error: unknown): void {
 }
 
 function start(shown: Toast) {
+  const milliseconds = isHeld ? longest : shownMilliseconds
   timers.set(
     shown.id,
-    setTimeout(() => end(shown), shownMilliseconds),
+    setTimeout(() => end(shown), milliseconds),
   )
 }
 
@@ -47,14 +51,20 @@ function end(shown: Toast, how: 'undone' | 'over' = 'over') {
   clearTimeout(timers.get(shown.id))
   if (!timers.delete(shown.id)) return
   toasts.value = toasts.value.filter((other) => other !== shown)
+  if (toasts.value.length === 0) isHeld = false
   if (how === 'over') shown.onEnd?.()
 }
 
-const hold = () => {
-  for (const timer of timers.values()) clearTimeout(timer)
+// A button that goes with its toast loses the focus without an event.
+function dismiss(shown: Toast, how?: 'undone') {
+  end(shown, how)
+  restart(false)
 }
-const resume = () => {
-  hold()
+
+/** @param isPointedAt or focused: then they stay */
+function restart(isPointedAt: boolean) {
+  isHeld = isPointedAt
+  for (const timer of timers.values()) clearTimeout(timer)
   toasts.value.forEach(start)
 }
 
@@ -74,10 +84,10 @@ function Frame() {
       role="status"
       popover="manual"
       ref={frame}
-      onMouseEnter={hold}
-      onMouseLeave={resume}
-      onFocusIn={hold}
-      onFocusOut={resume}
+      onMouseEnter={() => restart(true)}
+      onMouseLeave={() => restart(false)}
+      onFocusIn={() => restart(true)}
+      onFocusOut={() => restart(false)}
     >
       {toasts.value.map((shown) => (
         <div class="toast" key={shown.id}>
@@ -87,7 +97,7 @@ function Frame() {
               type="button"
               class="button ghost"
               onClick={() => {
-                end(shown, 'undone')
+                dismiss(shown, 'undone')
                 shown.undo?.work()
               }}
             >
@@ -98,7 +108,7 @@ function Frame() {
             type="button"
             class="button ghost icon"
             aria-label={texts.kit.close}
-            onClick={() => end(shown)}
+            onClick={() => dismiss(shown)}
           >
             <X />
           </button>

@@ -10,7 +10,7 @@ import { AttachButton, Attached, maxFiles, useUploads } from '../../kit/uploads.
 import { mutate } from '../data.ts'
 import { client, request, user } from '../session.ts'
 import { CannedText } from './canned-text.tsx'
-import { attemptOf, type Draft, type Kind, useDrafts } from './draft.ts'
+import { type Draft, type Kind, useDrafts } from './draft.ts'
 import { sendHeld } from './ticket.ts'
 import { type Message, type Note, withMessage, withNote } from './timeline.ts'
 import { type Status, statuses } from './views.ts'
@@ -35,7 +35,7 @@ export function Composer(props: ComposerProps) {
   const [kind, setKind] = useState<Kind>('reply')
   const [status, setStatus] = useState<Status | ''>('')
   const area = useRef<HTMLTextAreaElement>(null)
-  const { drafts, edit, clear } = useDrafts(ticket.id)
+  const { drafts, edit, clear, attemptOf } = useDrafts(ticket.id)
   const draft = drafts[kind]
   const sending = useUploads({
     send: client.files.upload,
@@ -54,9 +54,10 @@ export function Composer(props: ComposerProps) {
   async function send() {
     if (!isReady) return
     const lastMessageId = begunAfter.current
-    const isSent = await sender.send(kind, { draft, status, lastMessageId }, (tried) =>
-      edit(kind, (before) => ({ ...before, tried })),
-    )
+    const tried = attemptOf(kind, draft)
+    edit(kind, (before) => ({ ...before, tried }))
+    const { clientId } = tried
+    const isSent = await sender.send(kind, { draft, status, lastMessageId, clientId })
     if (!isSent) return
     clear(kind, draft)
     if (kind === 'reply') setStatus('')
@@ -145,7 +146,12 @@ export function Composer(props: ComposerProps) {
   }
 }
 
-type Reply = { draft: Draft; status: Status | ''; lastMessageId: string | undefined }
+type Reply = {
+  draft: Draft
+  status: Status | ''
+  lastMessageId: string | undefined
+  clientId: string
+}
 
 /** Sends a reply or note exactly once; after a failure the draft stays. */
 function useSend({ ticket, update, refresh }: ComposerProps) {
@@ -153,10 +159,8 @@ function useSend({ ticket, update, refresh }: ComposerProps) {
   const [staleSince, setStaleSince] = useState<string>()
   const knownNotes = useRef<Set<string>>(undefined)
 
-  async function reply(given: Reply, keep: (tried: Draft['tried']) => void) {
-    const tried = attemptOf(given.draft)
-    keep(tried)
-    const message = await sendReply(ticket.id, tried.clientId, given)
+  async function reply(given: Reply) {
+    const message = await sendReply(ticket.id, given)
     update((before) => withMessage(before, message))
     setStaleSince(undefined)
   }
@@ -169,14 +173,13 @@ function useSend({ ticket, update, refresh }: ComposerProps) {
     update((before) => withNote(before, stored))
   }
 
-  /** @param keep stores the attempt with the draft
-   *  @returns whether it was sent */
-  async function send(kind: Kind, given: Reply, keep: (tried: Draft['tried']) => void) {
+  /** @returns whether it was sent */
+  async function send(kind: Kind, given: Reply) {
     if (isBusy) return false
     setBusy(true)
     try {
       await sendHeld(ticket.id)
-      await (kind === 'note' ? note(given) : reply(given, keep))
+      await (kind === 'note' ? note(given) : reply(given))
       return true
     } catch (error) {
       const isStale = error instanceof ApiError && error.reason === 'stale_ticket'
@@ -197,8 +200,7 @@ function useSend({ ticket, update, refresh }: ComposerProps) {
 /** @throws ApiError, `stale_ticket` when there is a message newer than `lastMessageId` */
 function sendReply(
   id: string,
-  clientId: string,
-  { draft, status, lastMessageId }: Reply,
+  { draft, status, lastMessageId, clientId }: Reply,
 ): Promise<Message> {
   const attachments = draft.files.map(({ file_url }) => ({ file_url }))
   return mutate('POST /v1/admin/support/tickets/{id}/messages', {

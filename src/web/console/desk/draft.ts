@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { UploadedFile } from '../../../../client/src/client.ts'
 import { uniqueId } from '../../../../client/src/platform.ts'
 import { user } from '../session.ts'
@@ -30,13 +30,30 @@ export function useDrafts(ticketId: string) {
     })
   }
 
+  // Tabs that show the same ticket have one draft.
+  useEffect(() => {
+    const follow = ({ key }: StorageEvent) => {
+      const kind = (['reply', 'note'] as const).find((one) => keyOf(one) === key)
+      if (kind) setDrafts((before) => ({ ...before, [kind]: stored(keyOf(kind)) }))
+    }
+    addEventListener('storage', follow)
+    return () => removeEventListener('storage', follow)
+  }, [ticketId])
+
   /** Removes what was sent. What was attached meanwhile stays. */
   function clear(kind: Kind, sent: Draft) {
     const isSent = new Set(sent.files.map(({ id }) => id))
     edit(kind, ({ files }) => ({ text: '', files: files.filter(({ id }) => !isSent.has(id)) }))
   }
 
-  return { drafts, edit, clear }
+  /** The idempotency key of a draft: the same as long as its content is unchanged, also for an attempt of another tab. */
+  function attemptOf(kind: Kind, { text, files, tried }: Draft): NonNullable<Draft['tried']> {
+    const content = JSON.stringify([text.trim(), files.map(({ file_url }) => file_url)])
+    const attempts = [tried, stored(keyOf(kind)).tried]
+    return attempts.find((one) => one?.content === content) ?? { content, clientId: uniqueId() }
+  }
+
+  return { drafts, edit, clear, attemptOf }
 }
 
 function stored(key: string): Draft {
@@ -54,10 +71,4 @@ function store(key: string, draft: Draft) {
   } catch {
     // Storage is full or disabled: the draft lives only as long as the page.
   }
-}
-
-/** The idempotency key of a draft: the same as long as its content is unchanged. */
-export function attemptOf({ text, files, tried }: Draft): { content: string; clientId: string } {
-  const content = JSON.stringify([text.trim(), files.map(({ file_url }) => file_url)])
-  return tried?.content === content ? tried : { content, clientId: uniqueId() }
 }

@@ -116,7 +116,7 @@ export function TicketPane({ id, row, nextId, hasSelection }: TicketPaneProps) {
           <ThreadSkeleton />
         )}
       </section>
-      {item && <Details ticket={item} isShown={showsDetails} hide={hideDetails} />}
+      {item && <Details ticket={item} isShown={showsDetails} hide={hideDetails} change={change} />}
     </>
   )
 }
@@ -219,9 +219,10 @@ type DetailsProps = {
   /** On a narrow screen the details are an overlay. */
   isShown: boolean
   hide: () => void
+  change: ChoicesProps['settle']
 }
 
-function Details({ ticket, isShown, hide }: DetailsProps) {
+function Details({ ticket, isShown, hide, change }: DetailsProps) {
   const hideButton = useRef<HTMLButtonElement>(null)
   useEffect(() => {
     if (isShown) hideButton.current?.focus()
@@ -230,7 +231,7 @@ function Details({ ticket, isShown, hide }: DetailsProps) {
     <aside class={`details-pane${isShown ? ' shown' : ''}`} aria-label={words.details}>
       <IconButton of={hideButton} icon={X} class="hide" label={words.hideDetails} onClick={hide} />
       <Owner ticket={ticket} />
-      <Choices ticket={ticket} />
+      <Choices ticket={ticket} settle={change} />
       <Facts ticket={ticket} />
       <OtherTickets ticket={ticket} />
     </aside>
@@ -252,7 +253,9 @@ function Owner({ ticket: { user: owner } }: { ticket: DeskTicketListItem }) {
   )
 }
 
-function Choices({ ticket }: { ticket: DeskTicketListItem }) {
+type ChoicesProps = { ticket: DeskTicketListItem; settle: (target: Change) => Promise<void> }
+
+function Choices({ ticket, settle }: ChoicesProps) {
   const { id, status, priority, assignee } = ticket
   const change = (target: Change) => void changeTicket(id, target).catch(toastError)
   return (
@@ -262,7 +265,7 @@ function Choices({ ticket }: { ticket: DeskTicketListItem }) {
         label={words.status}
         value={status}
         options={statuses.map((value) => [value, statusNames[value]])}
-        choose={(value) => void changeWithUndo(ticket, { status: value })}
+        choose={(value) => void settle({ status: value })}
       />
       <Select
         isField
