@@ -60,6 +60,25 @@ describe('migrations', () => {
     ['0000_initial.sql', 'cd4d7ddc5a230f6099fd82188ab7a8fe5c87e2067eeaf6dbd308ee7137ba7173'],
     ['0001_safety.sql', 'f6b60b2303f3242d883d59b7d6a9fc0431c13643944de7a19b2801409f5f1068'],
     ['0002_one_owner.sql', 'b8bc13f2a916fb3e8e0e43c8a39f4dbd9962d02a0da824418807cf8eb72e91d1'],
+    ['0003_in_step.sql', '20a075d81191037c327056e025633eaa77ba4fd379cea1c4000fe881d8d53c62'],
+    [
+      '0004_bans_and_deliveries.sql',
+      '3c8d5f52c183494baf026000ba4162984988e944efd21c5712832d03f883c29b',
+    ],
+    ['0005_voice.sql', 'f9a5fe55551bbe9ddbce9166f5ee7c522e4e807bc3249e50cae3ab732a485eac'],
+    ['0006_archive.sql', 'fe26af95738a4fd620251b273c2b6c054c6436aed59393e2b5f4b6bcaa644f7a'],
+    ['0007_settings.sql', 'a17f33ff0e4371b68c7e43d1634f85fe90331546f79fb44a053eb3ca99bc4d4a'],
+    ['0008_in_bulk.sql', '0fcf06d779d28100cc5e411724764cbd7c29ada3426b7c2fbc85d81639842f4c'],
+    [
+      '0009_reports_of_a_person.sql',
+      '46f23c03034b59549e48535b9093da295407b254c2bcf93e21283f2579495de6',
+    ],
+    ['0010_pictures.sql', '20b91947f75d693416e96547cfc81bcf04f61a9928db82c8f4a6d717ad4fff89'],
+    ['0011_custom_types.sql', 'd54dd40b20c21a8a2dff75995eaa49afc2f8e4eea258eb5ef3fe07c0b5e4ce8a'],
+    ['0012_message_files.sql', '7d3ea94ed5b71d45d7855c5c0625a62af6d78d79f0767b355d25543d69816539'],
+    ['0013_held_push.sql', 'cef7e9580efcb8ee4d1f422b95ab05fb9e2df0f9706b55197add92dc4fbdbacd'],
+    ['0014_forgetting.sql', 'bf1fe95d3ee347c11e6a162500fd996ae195cc8d560284bc4a491d3367c40eea'],
+    ['0015_webhook_bound.sql', 'd9f6b5368b845ddacacd74441f30d7530ed130a4ffdb8e2aaca68d10f8315e90'],
   ])('%s is frozen', (name, hash) => {
     const text = readFileSync(join(drizzleFolder, name))
     expect(new Bun.CryptoHasher('sha256').update(text).digest('hex')).toBe(hash)

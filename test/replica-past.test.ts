@@ -114,6 +114,47 @@ testAtLength.concurrent(
 )
 
 testAtLength.concurrent(
+  'a leader ends when another one has begun a log of its own in the emptied bucket',
+  async () => {
+    const { place, service, people } = await begun()
+    await say(service, people, 'one')
+    await service.stop()
+    const options = { dataDir: place.directory('a'), bucket: place.store.url, ...byBucket }
+    await using original = await startNode(options)
+    await original.ready()
+    process.kill(original.pid, 'SIGSTOP')
+    for (const key of place.store.keys()) place.store.delete(key)
+    const other = await place.start('b', byBucket)
+    const others = await other.pair()
+    process.kill(original.pid, 'SIGCONT')
+    await say(other, others, 'of the other')
+    expect(await original.exited).toBe(1)
+    expect(original.output()).toContain('another log is in the bucket')
+    expect((await say(other, others, 'later')).status).toBe(201)
+    expect(await place.messages()).toEqual(['of the other', 'later'])
+  },
+)
+
+testAtLength.concurrent(
+  'a snapshot that cannot be read is replaced, and an emptied bucket is a finding of check',
+  async () => {
+    const { place, service, people, run } = await begun()
+    await say(service, people, 'one')
+    await service.stop()
+    for (const key of place.store.keys('snapshots/').filter((name) => name.endsWith('manifest')))
+      place.store.put(key, Buffer.from('a stranger'))
+    const again = await place.start('a', byBucket)
+    await waitFor(async () => (await say(again, people, 'two')).status === 201)
+    expect(await place.messages()).toEqual(['one', 'two'])
+    await again.stop()
+    for (const key of place.store.keys()) place.store.delete(key)
+    const { exitCode, out } = await run('a', 'check')
+    expect(exitCode).toBe(1)
+    expect(out).toContain('FAILED replication: the log is gone from the bucket')
+  },
+)
+
+testAtLength.concurrent(
   'a leader notices within a minute that the bucket was emptied',
   async () => {
     const { place, service, people } = await begun()

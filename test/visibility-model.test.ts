@@ -184,8 +184,8 @@ const mutations: Mutation[] = [
   {
     name: 'a picture outlives its file',
     file: 'src/modules/files/service.ts',
-    from: 'if (store.deleteUsesOf(file.id).includes(file.ownerId)) dropPicture(file.ownerId)',
-    to: 'store.deleteUsesOf(file.id)',
+    from: 'if (uses.includes(ownerId)) dropPicture(ownerId)',
+    to: '',
   },
   {
     name: 'copies of a broadcast cause events of their own',

@@ -19,8 +19,14 @@ export async function checkReplica({ replica, dataDir }: Config, log: Log): Prom
     const bucket = await checkBucket(node)
     const head = await node.findHead()
     if (!head) {
-      const warning = 'there is no log yet: the start of the server makes it'
-      return [bucket, { subject, warning }]
+      const { identity } = node
+      const wasThere = identity.readNote() ?? identity.get().place
+      return [
+        bucket,
+        wasThere
+          ? { subject, problem: 'the log is gone from the bucket: nothing can be restored' }
+          : { subject, warning: 'there is no log yet: the start of the server makes it' },
+      ]
     }
     const copy = !node.hasDatabase() && node.hasCopy() ? [checkCopy(node)] : []
     return [bucket, checkLog(node, head), await checkSnapshot(node, head), ...copy]

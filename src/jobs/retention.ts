@@ -5,6 +5,7 @@ import type { Core } from '../core.ts'
 import { inPieces } from '../db/pieces.ts'
 import { auditLog, outbox, textUsage } from '../db/schema.ts'
 import { day, hour } from '../lib/clock.ts'
+import { AppError } from '../lib/errors.ts'
 
 const deletedPerWrite = 500
 
@@ -47,16 +48,16 @@ export function startRetention(core: Core, ofModules: readonly RetentionRule[]):
     return deleted.length === limit || undefined
   }
 
-  // A failing rule does not stop the others.
+  // A failing rule does not stop the others, unless nothing can be written.
   async function run(rules: readonly RetentionRule[]) {
-    for (const rule of rules) {
-      try {
-        await inPieces(write, (limit) => deleteSome(rule, limit), options)
-      } catch (error) {
-        if (!isStopped) log.warn('retention failed and will be retried', { error })
-      }
-    }
+    for (const rule of rules) if ((await apply(rule)) === 'unavailable') return
   }
+
+  const apply = (rule: RetentionRule) =>
+    inPieces(write, (limit) => deleteSome(rule, limit), options).catch((error: unknown) => {
+      if (!isStopped) log.warn('retention failed and will be retried', { error })
+      return error instanceof AppError ? error.kind : undefined
+    })
 
   const stops = [...byInterval].map(([interval, rules]) =>
     clock.every(interval, () => void run(rules)),

@@ -87,6 +87,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
   const stopSignal = new AbortController()
   let nextRunAt = 0
   let isStopped = false
+  /** Nothing can be written, which is logged once. */
+  let isBlocked = false
   let pollTimer: Timer | undefined
   let pause = batchMilliseconds
 
@@ -130,11 +132,13 @@ export function startRunner(core: Core, options: RunnerOptions) {
     // does.
     write(() => {}).then(
       () => {
+        isBlocked = false
         ready.push(...ids)
         startReady(queue)
       },
       (error: unknown) => {
-        log.warn('jobs could not be started', { error })
+        if (!isBlocked) log.warn('jobs cannot be started: trying again', { error })
+        isBlocked = true
         for (const id of ids) held.delete(id)
       },
     )

@@ -80,8 +80,9 @@ export function createAppender(
   }
 
   async function store(place: LogPosition, bytes: Uint8Array, { syncWal }: Attachment) {
-    // The disk has everything that the log has, and knows where it wrote.
-    await Promise.all([syncWal?.(), identity.note(place)])
+    // The disk has everything that the log has, and then knows where it wrote: a copy of the disk must not know more.
+    await syncWal?.()
+    await identity.note(place)
     const sent = readClocks()
     if (!(await shared.append(place, bytes))) await fence(place)
     const longest = agreed.pair ? agreed.lease : longSilenceMilliseconds
@@ -136,6 +137,17 @@ export function createAppender(
     },
 
     fail,
+    /** Whether the bucket still has this node's last entry. Ends the lead when another log is in its place. */
+    async hasLast(): Promise<boolean> {
+      const place = last ?? lead?.place
+      const found = place && (await shared.read(place))
+      if (!place || (found && identity.wrote(found.entry))) return true
+      const end = found?.place ?? (await shared.findLast())
+      const other = end && (await shared.read(end))
+      if (!other || identity.wrote(other.entry)) return false
+      refuse(new Fenced(`another log is in the bucket: ${other.entry.node} writes it`))
+      return true
+    },
     /** Milliseconds since the last stored entry was sent. */
     silence: () => silenceSince(confirmed),
     stats: () => ({ ...counts, storedAt, failure }),

@@ -12,7 +12,7 @@ import {
   positionName,
 } from './log.ts'
 import type { Head, Node } from './node.ts'
-import { findUsable, listSnapshots, loadSnapshot, type Source } from './snapshots.ts'
+import { findUsable, listSnapshots, loadSnapshot, type Source, unlessLost } from './snapshots.ts'
 
 type Part = { entry: EntryOf<'pages'>; pages: Uint8Array }
 type From = {
@@ -103,9 +103,12 @@ async function loadNewest(source: Source, path: string, until: number): Promise<
 /** The moments that can be restored, in ms since the epoch; undefined when there is no snapshot. */
 export async function findRange(node: Node, head: Head | undefined) {
   const snapshots = await listSnapshots(node.bucket)
+  const newest = await findUsable(node, snapshots)
+  if (!newest || !head) return undefined
+  const to = Math.max(head.entry.at, newest.manifest.at)
   for (const one of snapshots) {
-    const usable = await findUsable(node, [one])
-    if (usable && head) return { from: usable.manifest.at, to: head.entry.at, snapshots }
+    const oldest = await findUsable(node, [one]).catch(unlessLost)
+    if (oldest && 'manifest' in oldest) return { from: oldest.manifest.at, to, snapshots }
   }
   return undefined
 }

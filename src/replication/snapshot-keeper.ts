@@ -4,10 +4,12 @@ import type { LogPosition } from './log.ts'
 import type { Node } from './node.ts'
 import {
   findUsable,
+  LostSnapshot,
   listSnapshots,
-  manifestOf,
+  readManifest,
   type TakenSnapshot,
   trim,
+  unlessLost,
   uploadSnapshot,
 } from './snapshots.ts'
 
@@ -40,12 +42,27 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
   let requests: PromiseWithResolvers<Taken>[] = []
   const watch = setInterval(() => void look(), watchMilliseconds)
 
-  /** Another node, an operator or a rule of the store may have removed it. */
+  /** Another node, an operator or a rule of the store may have removed or replaced what the leader has written. */
   async function look() {
-    const known = newest
-    if (!known || isRunning) return
-    const isThere = await bucket.get(manifestOf(known.name)).catch(() => true)
-    if (!isThere && newest === known) lose(`the snapshot ${known.name} is gone from the bucket`)
+    if (isRunning) return
+    // The bucket may be away.
+    const hasLog = await appender.hasLast().catch(() => true)
+    if (isRestorable) await (newest ? lookAt(newest, hasLog) : find()).catch(() => {})
+  }
+
+  async function lookAt(known: TakenSnapshot, hasLog: boolean) {
+    const found = await readManifest(bucket, known.name).catch(unlessLost)
+    if (newest !== known) return
+    if (found instanceof LostSnapshot) lose(found.message)
+    else if (!hasLog) lose('the log is gone from the bucket')
+  }
+
+  /** Finds the snapshot of earlier leaders. */
+  async function find() {
+    const found = await findUsable(node, await listSnapshots(bucket)).catch(unlessLost)
+    if (newest) return
+    if (found && 'manifest' in found) keep({ ...found, bytes: 0 })
+    else lose(found?.message ?? 'there is no snapshot in the bucket')
   }
 
   function lose(reason: string) {
@@ -102,14 +119,9 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
     /** Finds the snapshot of earlier leaders. */
     async start(): Promise<void> {
       since.position = appender.next()?.position ?? 0
-      try {
-        const found = await findUsable(node, await listSnapshots(bucket))
-        if (newest) return
-        if (found) keep({ ...found, bytes: 0 })
-        else lose('there is no snapshot in the bucket')
-      } catch (error) {
-        log.warn('the snapshots in the bucket cannot be read', { error })
-      }
+      await find().catch((error: unknown) => {
+        log.warn('the snapshots in the bucket cannot be read: trying again', { error })
+      })
     },
 
     isDue: () => isFree() && (isUrgent() || isEnough()),

@@ -66,12 +66,15 @@ export const listSnapshots = async (bucket: OpenBucket) => (await listAll(bucket
 
 const isWhole = (one: Listed): one is Listed & Snapshot => one.modifiedAt !== undefined
 
-/** @throws Error when it is not a manifest, or of a later version */
+/** A snapshot that is gone or damaged. */
+export class LostSnapshot extends Error {}
+
+/** @throws LostSnapshot when it is not a manifest · Error when it is of a later version */
 export async function readManifest(bucket: OpenBucket, name: string): Promise<Manifest> {
   const bytes = await bucket.get(manifestOf(name))
-  if (!bytes) throw new Error(`the snapshot ${name} does not exist`)
+  if (!bytes) throw new LostSnapshot(`the snapshot ${name} is gone from the bucket`)
   const manifest = parseManifest(bytes)
-  if (!manifest) throw new Error(`${manifestOf(name)} was not written by hostline`)
+  if (!manifest) throw new LostSnapshot(`${manifestOf(name)} was not written by hostline`)
   if (manifest.format === 1) return manifest
   throw new Error(`the snapshot ${name} is from a later version: use a newer hostline`)
 }
@@ -84,18 +87,30 @@ function parseManifest(bytes: Uint8Array): Manifest | undefined {
   }
 }
 
-/** The newest snapshot that was taken until a moment and from which the log continues. */
+/** The newest snapshot that was taken until a moment and from which the log continues.
+ *  @throws LostSnapshot when only damaged ones are there */
 export async function findUsable(
   { bucket, shared }: Source,
   snapshots: Snapshot[],
   until = Number.POSITIVE_INFINITY,
 ) {
+  let lost: LostSnapshot | undefined
   for (const { name, place } of snapshots.toReversed()) {
-    const manifest = await readManifest(bucket, name)
-    if (manifest.at > until) continue
-    if (!manifest.isBase || (await isEntered(shared, name, place))) return { name, place, manifest }
+    const manifest = await readManifest(bucket, name).catch(unlessLost)
+    // An older one serves as well: the log continues from each.
+    if (manifest instanceof LostSnapshot) lost ??= manifest
+    else if (manifest.at > until) continue
+    else if (!manifest.isBase || (await isEntered(shared, name, place))) {
+      return { name, place, manifest }
+    }
   }
+  if (lost) throw lost
   return undefined
+}
+
+export function unlessLost(error: unknown): LostSnapshot {
+  if (error instanceof LostSnapshot) return error
+  throw error
 }
 
 /** Whether the log has the entry of a snapshot, before which only heartbeats may stand: its leader may have died before
