@@ -137,15 +137,21 @@ export function createAppender(
     },
 
     fail,
-    /** Whether the bucket still has this node's last entry. Ends the lead when another log is in its place. */
+    /** Whether the bucket still has this node's last entry. */
     async hasLast(): Promise<boolean> {
       const place = last ?? lead?.place
       const found = place && (await shared.read(place))
-      if (!place || (found && identity.wrote(found.entry))) return true
-      const end = found?.place ?? (await shared.findLast())
-      const other = end && (await shared.read(end))
-      if (!other || identity.wrote(other.entry)) return false
-      refuse(new Fenced(`another log is in the bucket: ${other.entry.node} writes it`))
+      return !place || (found !== undefined && identity.wrote(found.entry))
+    },
+    /** Whether another node has begun a log of its own after this one's was removed. Ends the lead then. */
+    async isReplaced(): Promise<boolean> {
+      const begun = lead && (await shared.read(lead.place))
+      if (begun && identity.wrote(begun.entry)) return false
+      // When that entry was trimmed, the first one left is this node's.
+      const start = await shared.findFirst()
+      const first = start && (await shared.read(start))
+      if (!first || identity.wrote(first.entry)) return false
+      refuse(new Fenced(`another log is in the bucket: ${first.entry.node} writes it`))
       return true
     },
     /** Milliseconds since the last stored entry was sent. */

@@ -108,6 +108,11 @@ export function openLog(bucket: OpenBucket) {
       }
     },
 
+    async findFirst(): Promise<LogPosition | undefined> {
+      for await (const [first] of listAfter()) return first
+      return undefined
+    },
+
     /** The last position that is taken, listed from `after` on. */
     async findLast(after?: LogPosition): Promise<LogPosition | undefined> {
       let last: LogPosition | undefined

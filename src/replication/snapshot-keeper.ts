@@ -44,25 +44,24 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
 
   /** Another node, an operator or a rule of the store may have removed or replaced what the leader has written. */
   async function look() {
-    if (isRunning) return
     // The bucket may be away.
-    const hasLog = await appender.hasLast().catch(() => true)
-    if (isRestorable) await (newest ? lookAt(newest, hasLog) : find()).catch(() => {})
+    if (!isRunning && isRestorable) await (newest ? lookAt(newest) : find()).catch(() => {})
   }
 
-  async function lookAt(known: TakenSnapshot, hasLog: boolean) {
+  async function lookAt(known: TakenSnapshot) {
     const found = await readManifest(bucket, known.name).catch(unlessLost)
-    if (newest !== known) return
-    if (found instanceof LostSnapshot) lose(found.message)
-    else if (!hasLog) lose('the log is gone from the bucket')
+    const isLost = found instanceof LostSnapshot || !(await appender.hasLast())
+    if (!isLost || newest !== known || (await appender.isReplaced())) return
+    lose(found instanceof LostSnapshot ? found.message : 'the log is gone from the bucket')
   }
 
   /** Finds the snapshot of earlier leaders. */
   async function find() {
     const found = await findUsable(node, await listSnapshots(bucket)).catch(unlessLost)
     if (newest) return
-    if (found && 'manifest' in found) keep({ ...found, bytes: 0 })
-    else lose(found?.message ?? 'there is no snapshot in the bucket')
+    if (found && 'manifest' in found) return keep({ ...found, bytes: 0 })
+    if (await appender.isReplaced()) return
+    if (!newest) lose(found?.message ?? 'there is no snapshot in the bucket')
   }
 
   function lose(reason: string) {
