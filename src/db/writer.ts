@@ -44,7 +44,6 @@ export type WriterOptions = {
   log: Log
   maxPending?: number
   maxBatchMilliseconds?: number
-  gatherMilliseconds?: number
 }
 
 type Task = {
@@ -64,8 +63,6 @@ export function createWriter(options: WriterOptions): Writer {
   const { sqlite, sync, onCommit, onFatal, log, maxPending = 10_000 } = options
   // Limits each turn of the loop, regardless of the length of the queue and of single writes.
   const { maxBatchMilliseconds = 5 } = options
-  // A commit costs as much as several messages; without the limit, a slow disk would leave the loop idle meanwhile.
-  const { gatherMilliseconds = 1 } = options
   const beginReads = sqlite.prepare('BEGIN')
   const begin = sqlite.prepare('BEGIN IMMEDIATE')
   const commit = sqlite.prepare('COMMIT')
@@ -81,8 +78,7 @@ export function createWriter(options: WriterOptions): Writer {
   let unsynced: Task[] = []
   let pending = 0
   let healthy = true
-  let gathering: Timer | undefined
-  let soon: ReturnType<typeof setImmediate> | undefined
+  let flushScheduled = false
   let isSharing = false
   let isClosed = false
   let syncing = false
@@ -120,23 +116,15 @@ export function createWriter(options: WriterOptions): Writer {
     commit.run()
   }
 
-  // Writes that arrive during a sync wait for the next one anyway, so they are gathered until it begins.
   function scheduleFlush() {
-    if (isHeld) return
-    if (syncing) gathering ??= setTimeout(flush, gatherMilliseconds)
-    else soon ??= setImmediate(flush)
-  }
-
-  function unschedule() {
-    clearTimeout(gathering)
-    clearImmediate(soon)
-    gathering = undefined
-    soon = undefined
+    if (flushScheduled || isHeld) return
+    flushScheduled = true
+    setImmediate(flush)
   }
 
   function flush() {
-    unschedule()
-    if (isHeld || queued.length === 0) return
+    flushScheduled = false
+    if (isHeld) return
     endReads()
     const startedAt = performance.now()
     const framesBefore = healthy ? 0 : countFrames()
@@ -153,12 +141,8 @@ export function createWriter(options: WriterOptions): Writer {
     unsynced.push(...batch)
     if (!syncing) void syncUntilClean()
     if (queued.length > 0) scheduleFlush()
-    observe(batch.length, performance.now() - startedAt)
-  }
-
-  function observe(size: number, milliseconds: number) {
     try {
-      onCommit(size, milliseconds)
+      onCommit(batch.length, performance.now() - startedAt)
     } catch (error) {
       log.error('the observer of a commit failed', { error })
     }
@@ -250,21 +234,15 @@ export function createWriter(options: WriterOptions): Writer {
       try {
         await sync()
       } catch (error) {
-        hold()
         for (const task of covered) task.reject(unavailable('the disk failed', error))
         onFatal(error)
         return
       }
       options.onSync?.(performance.now() - startedAt)
-      settleAll(covered)
+      for (const task of covered) settle(task)
+      countSettled(covered.length)
     }
     syncing = false
-    flush()
-  }
-
-  function settleAll(tasks: Task[]) {
-    for (const task of tasks) settle(task)
-    countSettled(tasks.length)
   }
 
   function settle({ callbacks, outcome, resolve, reject }: Task) {
