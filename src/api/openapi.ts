@@ -27,8 +27,8 @@ type Described = {
 
 const sourcePath = '/routes'
 
-/** The OpenAPI 3.1 description of the routes of an application's parts, from the output of the swagger plugin. Adds the security, the
- *  error responses and the common headers of each operation, from the options that the pipeline enforces. */
+/** The OpenAPI 3.1 description of the routes of an application's parts, from the output of the swagger plugin. Adds the
+ *  security, the error responses and the common headers of each operation, from the options that the pipeline enforces. */
 export async function describeApi(
   parts: readonly AnyElysia[],
   { version, publicUrl, limits, webhooks }: Described,

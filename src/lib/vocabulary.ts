@@ -35,7 +35,7 @@ export const countedMails = [
 ] as const
 export type CountedMail = (typeof countedMails)[number]
 
-/** What a purged user has written, by its name in the audit log. */
+/** Kinds of a purged user's content, by their names in the audit log. */
 export const purgedKinds = ['messages', 'broadcasts', 'files', 'tickets', 'reports'] as const
 export type PurgedKind = (typeof purgedKinds)[number]
 

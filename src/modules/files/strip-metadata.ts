@@ -361,7 +361,7 @@ const numberTypes = new Set(
   ),
 )
 
-/** Of types that end with a size within. */
+/** Bytes before the text, in types whose head ends with a number. */
 const headSizes: Record<string, number> = { desc: 12, mluc: 16 }
 
 function withZeros(bytes: Buffer, start: number, end: number): Buffer {

@@ -49,27 +49,22 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
 
   function audienceOf({ audience, role, userIds }: AnnouncementDraft) {
     if (audience === 'users') {
-      const references = userReferences(userIds)
-      const isSingle = references.length === 1
-      const ids = isSingle ? notifier.peopleOf(references) : notifier.find(references).ids
-      return { role: null, userIds: ids.sort(), recipientsCount: ids.length }
+      const { ids, unknown } = notifier.peopleOf(userReferences(userIds))
+      return { to: { role: null, userIds: ids.sort(), recipientsCount: ids.length }, unknown }
     }
     const recipientRole = audience === 'role' ? role : null
     const recipientsCount = store.countPeople(recipientRole)
-    return { role: recipientRole, userIds: null, recipientsCount }
+    return { to: { role: recipientRole, userIds: null, recipientsCount }, unknown: [] }
   }
-
-  const unknownOf = ({ userIds }: AnnouncementDraft) =>
-    notifier.find(userReferences(userIds)).unknown.map(({ reference }) => reference)
 
   function begin(by: ByUser, draft: AnnouncementDraft) {
     const senderId = by.actor.id
-    const content = { ...draft, ...audienceOf(draft) }
+    const { to, unknown } = audienceOf(draft)
+    const content = { ...draft, ...to }
     const { clientId } = draft
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
     if (first && contentKey(content) !== contentKey(first))
       throw new AppError('idempotency_mismatch')
-    const unknown = unknownOf(draft)
     if (first) return { announcement: first, unknown, replayed: true }
     const row = store.insert({ ...content, id: newId(), senderId, createdAt: clock.now() })
     audit.record({

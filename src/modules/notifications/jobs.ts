@@ -279,7 +279,7 @@ const results: Record<'delivered' | 'gone' | 'unconfigured', Delivered> = {
 /** More of one night are counted by the badge. */
 const maxHeldPushes = 100
 
-// A database of before may hold one push without a list.
+// An older database may hold one push without a list.
 const heldOf = ({ heldPush }: PushTokenRow): HeldPush[] => (heldPush ? [heldPush].flat() : [])
 
 const isSamePlace = (one: HeldPush, other: HeldPush) =>

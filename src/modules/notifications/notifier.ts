@@ -1,5 +1,5 @@
 import type { Core } from '../../core.ts'
-import { type FieldProblems, problem, throwProblems } from '../../lib/errors.ts'
+import { type FieldProblems, invalidField, problem, throwProblems } from '../../lib/errors.ts'
 import { type Texts, texts } from '../../lib/i18n.ts'
 import { knownType, type NotificationType } from '../../lib/vocabulary.ts'
 import { notificationFrame } from './frames.ts'
@@ -92,8 +92,9 @@ export function createNotifier(core: Core, parts: Parts) {
     outbox.add('notification_mail', mail, { delayMilliseconds: mailDelayMilliseconds })
   }
 
-  /** @returns the users' ids without duplicates, and the references to nobody */
-  function find(references: readonly UserReference[]) {
+  /** @returns the users' ids without duplicates, and the references to nobody
+   *  @throws validation_error for an unknown user who is the only one */
+  function peopleOf(references: readonly UserReference[]) {
     const ids = new Set<string>()
     const unknown = references.filter(({ reference }) => {
       const id = resolveUser(reference)
@@ -101,7 +102,9 @@ export function createNotifier(core: Core, parts: Parts) {
       ids.add(id)
       return false
     })
-    return { ids: [...ids], unknown }
+    const [only] = unknown
+    if (only && references.length === 1) throw invalidField(only.field, 'unknown_user')
+    return { ids: [...ids], unknown: unknown.map(({ reference }) => reference) }
   }
 
   function callerOf(type: NotificationType, guestId = '') {
@@ -138,17 +141,7 @@ export function createNotifier(core: Core, parts: Parts) {
       store.updateTexts({ ...row, data, ...usual })
     },
 
-    /** @returns the users' ids without duplicates
-     *  @throws validation_error for unknown users */
-    peopleOf(references: readonly UserReference[]): string[] {
-      const { ids, unknown } = find(references)
-      throwProblems(
-        Object.fromEntries(unknown.map(({ field }) => [field, problem('unknown_user')])),
-      )
-      return ids
-    },
-
-    find,
+    peopleOf,
 
     /** Replaces external ids in `data` by user ids, and adds the name of the guest who calls.
      *  @throws validation_error for unknown external ids */

@@ -59,10 +59,7 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
      *  if one of the two users has blocked the other. Unknown users of several are left out.
      *  @throws validation_error for an unknown user who is the only one, and for unknown external ids in `data` */
     async report(references: readonly UserReference[], reported: NotificationEvent) {
-      const isSingle = references.length === 1
-      const { ids, unknown } = isSingle
-        ? { ids: notifier.peopleOf(references), unknown: [] }
-        : notifier.find(references)
+      const { ids, unknown } = notifier.peopleOf(references)
       const event = { ...reported, data: notifier.withIds(reported) }
       const outcomes: Outcome[] = []
       const notify = (id: string): Outcome =>
@@ -77,7 +74,7 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
         ),
         duplicates: count('duplicate'),
         muted: count('muted'),
-        ...(unknown.length > 0 && { unknown: unknown.map(({ reference }) => reference) }),
+        ...(unknown.length > 0 && { unknown }),
       }
     },
   }
