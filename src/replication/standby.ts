@@ -15,6 +15,8 @@ const entriesBetween = 20
 /** The maximum random part added to the lease, so that two standbys rarely claim the lead at once. If they do, the log
  *  decides. */
 const leaseJitter = 0.2
+/** A read that takes this part of the lease had to wait for the bucket. */
+const slowReadShare = 0.25
 
 export type StandbyProgress = {
   place?: LogPosition
@@ -112,12 +114,16 @@ async function follow(node: Node, follower: Follower, progress: StandbyProgress)
 }
 
 async function advance(node: Node, follower: Follower, silence: Silence): Promise<Outcome> {
+  const startedAt = performance.now()
   // A log that cannot be read may have entries.
   let entries = 1
   try {
     entries = await follower.advance()
   } finally {
-    if (entries > 0) silence.since = performance.now()
+    const now = performance.now()
+    // The leader may have found the bucket as slow: it has a whole lease to return.
+    const isSlow = now - startedAt > follower.last().entry.lease * slowReadShare
+    if (entries > 0 || isSlow) silence.since = now
   }
   await persist(node, follower)
   // The leader acknowledges writes for its own lease.
