@@ -16,6 +16,8 @@ const { values } = parseArgs({
     photos: { type: 'string', default: '50' },
     /** Uploads at the same time. */
     senders: { type: 'string', default: '4' },
+    /** The speed of each sender's line in Mbit/s, by default that of a good mobile network; 0 has no limit. */
+    line: { type: 'string', default: '50' },
     /** Before and after the photos. */
     'quiet-seconds': { type: 'string', default: '5' },
     /** For the child processes. */
@@ -30,6 +32,7 @@ type Probe = [kind: 'read' | 'send', at: number, milliseconds: number]
 const { base } = values
 const pauseMilliseconds = 5
 const settleMilliseconds = 1_000
+const partBytes = 16_384
 const [width, height] = [4_000, 3_000]
 const kinds = ['read', 'send'] as const
 
@@ -38,7 +41,7 @@ async function compare() {
   const photo = join(workshop, 'photo.jpg')
   const bytes = await Bun.write(photo, await makePhoto())
   console.log(
-    `${values.photos} photos of ${(bytes / 1e6).toFixed(1)} MB, ${values.senders} at once`,
+    `${values.photos} photos of ${(bytes / 1e6).toFixed(1)} MB, ${values.senders} at once, ${values.line} Mbit/s each`,
   )
   console.log('| | quiet p50 / p99 ms | during p50 / p99 ms | p99 ratio | photos/s |')
   console.log('|---|---|---|---|---|')
@@ -97,6 +100,8 @@ function start(role: 'prober' | 'sender', server: string, photo = '') {
     values.photos,
     '--senders',
     values.senders,
+    '--line',
+    values.line,
   ]
   const nice = role === 'sender' ? ['nice', '-n', '19'] : []
   return Bun.spawn([...nice, ...pin(1), 'bun', import.meta.path, ...options], { stderr: 'inherit' })
@@ -140,12 +145,30 @@ async function sendPhotos() {
   const headers = { authorization: `Bearer ${session.access_token}`, 'content-type': 'image/jpeg' }
   const send = async () => {
     while (left-- > 0) {
-      const answer = await fetch(`${base}/v1/files`, { method: 'POST', headers, body: photo })
+      const body = overLine(photo)
+      const answer = await fetch(`${base}/v1/files`, { method: 'POST', headers, body })
       const { placeholder } = (await answer.json()) as { placeholder?: string }
       if (!placeholder) throw new Error(`an upload answered ${answer.status}`)
     }
   }
   await Promise.all(Array.from({ length: Number(values.senders) }, send))
+}
+
+/** The bytes as they come over a sender's line. */
+function overLine(bytes: Uint8Array): ReadableStream | Uint8Array {
+  const bytesPerMillisecond = (Number(values.line) * 1e6) / 8 / 1_000
+  if (bytesPerMillisecond === 0) return bytes
+  const startedAt = performance.now()
+  let at = 0
+  return new ReadableStream({
+    async pull(controller) {
+      const early = startedAt + at / bytesPerMillisecond - performance.now()
+      if (early > 0) await Bun.sleep(early)
+      controller.enqueue(bytes.slice(at, at + partBytes))
+      at += partBytes
+      if (at >= bytes.length) controller.close()
+    },
+  })
 }
 
 /** Noise of a few pixels, so that the file is as large as a photo. */
