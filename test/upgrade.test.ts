@@ -9,7 +9,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { damageOf } from './support/recount.ts'
 import { startService } from './support/service.ts'
 
-// One database of each release, created by scripts/fixture.ts.
+// Databases of each release and of commits between them with other tables, created by scripts/fixture.ts.
 const fixtures = join(import.meta.dir, 'fixtures')
 
 const databases = readdirSync(fixtures).filter((name) => name.endsWith('.db.gz'))
