@@ -290,7 +290,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     },
   )
 
-  testAtLength('a broken answer is told, and long names fit on a phone', async () => {
+  testAtLength('a broken answer is shown, and long names fit on a phone', async () => {
     const name = 'Donaudampfschifffahrtselektrizitaetenhauptbetriebswerk'
     for (const person of [left, right]) {
       const { token } = JSON.parse(

@@ -135,7 +135,7 @@ describe('the request log', () => {
   })
 })
 
-test('metrics of a standby tell the room on its disk and the end of its certificate', async () => {
+test('metrics of a standby show the room on its disk and the end of its certificate', async () => {
   using directory = temporaryDirectory()
   const metrics = createMetrics('1', systemClock)
   const missing = { cert: join(directory.path, 'none.pem'), key: join(directory.path, 'none.key') }

@@ -669,7 +669,7 @@ describe('an announcement of an admin', () => {
     expect(delivered_count).toBeLessThan(70)
   })
 
-  test('to several users of whom one is unknown reaches the others, and tells that one', async () => {
+  test('to several users of whom one is unknown reaches the others, and names that one', async () => {
     await using started = await startAdmin(2)
     const { service, announce } = started
     const { id } = await service.register('one')

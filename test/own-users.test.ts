@@ -196,9 +196,9 @@ describe('users created by the platform', () => {
       'a mail',
     )
     expect(mail).toContain('verify-email')
-    const told = { email: 'fay@third.example', email_verified: true, locale: 'pt' }
-    const sure = await feed('PATCH', `/users/${fay.id}`, told)
-    expect(sure.body).toEqual({ ...fay, ...told })
+    const given = { email: 'fay@third.example', email_verified: true, locale: 'pt' }
+    const sure = await feed('PATCH', `/users/${fay.id}`, given)
+    expect(sure.body).toEqual({ ...fay, ...given })
     const [, link = ''] = /#token=([\w-]{43})/.exec(mail) ?? []
     const former = await service.call('POST', '/v1/auth/verify-email', { body: { token: link } })
     expect(former.status).toBe(400)

@@ -398,7 +398,7 @@ describe('whether one may send', () => {
     return may_send_reason
   }
 
-  test('is told for one conversation, with the first reason', async () => {
+  test('is shown for one conversation, with the first reason', async () => {
     const { a, b, conversationId } = await service.pair()
     expect(await reasonOf(a, conversationId)).toBe(null)
     await feed('PATCH', `/conversations/${conversationId}`, { state: 'read_only' })

@@ -412,7 +412,7 @@ describe('a notification', () => {
     expect(out).toMatch(/warn {3}delivery by push: .*FCM_SERVICE_ACCOUNT: /)
   })
 
-  test('that is no longer needed, or has no service set up, is told as skipped', async () => {
+  test('that is no longer needed, or has no service set up, is listed as skipped', async () => {
     await using all = await startPushing({ environment: { FCM_SERVICE_ACCOUNT: '' } })
     const { service, ada, push, notify, clock, until, settle } = all
     await registerDevice(service, ada, 'phone', 'ios')
@@ -848,28 +848,25 @@ describe('a chat message', () => {
   test.each([
     ['sender', 'bob', true],
     ['none', 'localhost', false],
-  ])(
-    'tells with push_content %s only “%s”, and where to read it',
-    async (level, title, isNamed) => {
-      await using all = await startPushing()
-      const { service, ada, google, until } = all
-      await registerDevice(service, ada, 'tablet')
-      const { token } = await service.registerAs('admin')
-      const links = { conversation: 'rooms://chat/{id}' }
-      const body = { push_content: level, links }
-      await service.call('PATCH', '/v1/admin/settings', { token, body })
-      const id = await say(all, 'a secret')
-      await until(() => google.sends.length === 1)
-      const { message } = google.sends[0] ?? {}
-      expect(message).toMatchObject({
-        notification: { title, body: 'New message.' },
-        data: { conversation_id: id, link: `rooms://chat/${id}` },
-      })
-      const text = JSON.stringify(message)
-      expect(text).not.toContain('a secret')
-      expect(text.includes('sender_id')).toBe(isNamed)
-    },
-  )
+  ])('says with push_content %s only “%s”, and where to read it', async (level, title, isNamed) => {
+    await using all = await startPushing()
+    const { service, ada, google, until } = all
+    await registerDevice(service, ada, 'tablet')
+    const { token } = await service.registerAs('admin')
+    const links = { conversation: 'rooms://chat/{id}' }
+    const body = { push_content: level, links }
+    await service.call('PATCH', '/v1/admin/settings', { token, body })
+    const id = await say(all, 'a secret')
+    await until(() => google.sends.length === 1)
+    const { message } = google.sends[0] ?? {}
+    expect(message).toMatchObject({
+      notification: { title, body: 'New message.' },
+      data: { conversation_id: id, link: `rooms://chat/${id}` },
+    })
+    const text = JSON.stringify(message)
+    expect(text).not.toContain('a secret')
+    expect(text.includes('sender_id')).toBe(isNamed)
+  })
 
   test('followed by a newer one is not pushed, and never shown after it', async () => {
     await using all = await startPushing()

@@ -202,7 +202,7 @@ test('a known path with another method is a 404 that names the methods', async (
   expect(await missing('GET', '/v1/nothing')).toEqual([404, 'not_found', null, null])
 })
 
-test('a page of an origin that is not allowed is logged once an hour, and told to the operator', async () => {
+test('a page of an origin that is not allowed is logged once an hour, and shown to the operator', async () => {
   const clock = createTestClock()
   await using service = await startService({
     clock,

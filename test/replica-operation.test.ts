@@ -166,7 +166,7 @@ test.concurrent.each([
   expect(codesOf(system).filter((code: string) => !others.includes(code))).toEqual(expected)
 })
 
-test.concurrent('each week the bucket is restored for a try; a failure is told until it succeeds', async () => {
+test.concurrent('each week the bucket is restored for a try; a failure is reported until it succeeds', async () => {
   const clock = createTestClock()
   await using mails = await startMailServer()
   const noted: (string | undefined)[] = []

@@ -690,7 +690,7 @@ describe('verifyWebhook of the client', () => {
     const request = new Request(receiver.url, { method: 'POST', headers, body: text })
     for (const given of [request, { headers, body: text }]) {
       const event = await verifyWebhook(given, secret)
-      // The type tells which data there is.
+      // The type says which data there is.
       if (event.type !== 'message.created') throw new Error(event.type)
       const { id, sender_external_id } = event.data.message
       expect([id, sender_external_id]).toEqual([sent.id, undefined])
@@ -718,7 +718,7 @@ describe('verifyWebhook of the client', () => {
 })
 
 testAtLength(
-  'more than 100,000 waiting events drop the oldest: the webhook counts them, and log, metrics and console tell',
+  'more than 100,000 waiting events drop the oldest: the webhook counts them, and log, metrics and console say so',
   async () => {
     await using receiver = startReceiver('hang')
     const METRICS_TOKEN = 'x'.repeat(32)

@@ -286,7 +286,7 @@ export function openTicket(client: Client, id: string) {
   })
   const { loadMore: loadEarlier, ...actions } = list.actions
   list.follow({
-    // It does not tell whether there is a new message.
+    // It does not say whether there is a new message.
     ticket_updated: ({ ticket }) => ticket.id === id && void actions.reload(),
     outbox: () => list.set({ waiting: pending() }),
   })

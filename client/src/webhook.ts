@@ -9,7 +9,7 @@ export type WebhookRequest =
 const maxAgeSeconds = 300
 
 /** Verifies that a webhook's request is from the service and recent (https://www.standardwebhooks.com). The same event may
- *  arrive again: the header `webhook-id` tells.
+ *  arrive again: the header `webhook-id` identifies it.
  *  @param secret `whsec_…`
  *  @throws Error for other requests */
 export async function verifyWebhook(

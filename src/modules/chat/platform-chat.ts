@@ -57,7 +57,7 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
   /** @throws validation_error (`from`: removed or disabled) · admin_protected */
   function mustBeSpokenFor(senderId: string) {
     if (!store.isReachable(senderId)) throw invalidField('from', 'unknown_user')
-    // Like a session, because readers cannot tell the difference.
+    // Like a session, because readers cannot see the difference.
     if (store.isAdmin(senderId)) throw new AppError('admin_protected')
   }
 

@@ -39,7 +39,7 @@ async function answer({ image, orientation, width }: ImageRequest): Promise<Imag
 /** As a body, an image is encoded on this thread. */
 const encode = (image: Bun.Image): Promise<Uint8Array> => new Response(image).bytes()
 
-// The decoder rotates before it mirrors, in whatever order it is told.
+// The decoder rotates before it mirrors, in whatever order they are called.
 function turned(image: Bun.Image, orientation: number): Bun.Image {
   image.rotate([0, 0, 0, 180, 0, 90, 90, 270, 270][orientation] ?? 0)
   if ([2, 5, 7].includes(orientation)) image.flop()

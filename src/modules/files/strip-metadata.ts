@@ -9,7 +9,7 @@ type Strip = (reader: ByteReader, facts: ImageFacts) => AsyncGenerator<Uint8Arra
 /** Larger metadata is dropped unread. */
 const maxHeldBytes = 2 * 1_024 * 1_024
 
-/** Removes what tells of the making of a JPEG, PNG, WebP or GIF: EXIF but the orientation, XMP, IPTC, texts, thumbnails, and
+/** Removes what describes the making of a JPEG, PNG, WebP or GIF: EXIF but the orientation, XMP, IPTC, texts, thumbnails, and
  *  everything after the end of the image. Keeps pixels, animation and colour profile as they are; passes other files on.
  *  A truncated image keeps what can be read.
  *  @param facts receives the facts about an image */

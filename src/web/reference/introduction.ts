@@ -69,7 +69,7 @@ const authentication = html`
 ${paragraphs('Other servers of the platform have a service key, `sk_…`, in the same header. Admins make it, or the command line does, with the scopes that it needs. Service keys work for the feed alone, access tokens everywhere else.\n\nEach operation names the role or the scope that it needs. Without a valid token the answer is 401 `unauthorized`, without the role or scope 403 `forbidden`.')}`
 
 const errors = html`${paragraphs('Every error has the same body. `code` is for programs, `message` for people, in the language of `Accept-Language` (English, German, Spanish, French, Portuguese). With `validation_error`, `details` names each wrong field.')}
-<p class="text">Where one code has several causes, the header <code>X-Error-Reason</code> tells them apart: <a href="#reasons">all of them</a>. New reasons may come: fall back to the code. With <code>X-Request-ID</code>, which every answer carries, the operator finds the request in the log.</p>`
+<p class="text">Where one code has several causes, the header <code>X-Error-Reason</code> distinguishes them: <a href="#reasons">all of them</a>. New reasons may come: fall back to the code. With <code>X-Request-ID</code>, which every answer carries, the operator finds the request in the log.</p>`
 
 const reasonList = (reasons: Reason[]) =>
   html`<ul class="reasons">${reasons.map(

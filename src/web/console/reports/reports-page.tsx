@@ -90,7 +90,7 @@ type NewsProps = { status: Status; list: List<Report>; rows: () => Element | nul
 function News({ status, list, rows }: NewsProps) {
   const [fresh, setFresh] = useState<string[]>([])
   const [presses, setPresses] = useState(0)
-  // Reading the list again tells which of them are still open.
+  // Reading the list again shows which of them are still open.
   useEffect(() => setFresh([]), [list.data])
   useEffect(() => {
     if (status !== 'open') return
