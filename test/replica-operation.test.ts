@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { verifyBeside } from '../src/cli/replica.ts'
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { openNode } from '../src/replication/node.ts'
@@ -201,6 +202,20 @@ test.concurrent('each week the bucket is restored for a try; a failure is report
   expect(mail.to).toBe('root@example.com')
   expect(mail.text).toContain('piece 0 is missing')
 })
+
+testAtLength.concurrent(
+  'the try itself runs in a process of its own, and says what is missing',
+  async () => {
+    await using place = await startReplicated()
+    const { directory } = place.service
+    const environment = { ...process.env, REPLICA_S3_URL: place.store.url }
+    await verifyBeside(directory, environment)
+    for (const key of place.store.keys('snapshots/')) place.store.delete(key)
+    await expect(verifyBeside(directory, environment)).rejects.toThrow(
+      'there is nothing to restore',
+    )
+  },
+)
 
 describe.concurrent('replica status', () => {
   test('shows the leader, the lag of the bucket, and the role of this machine', async () => {

@@ -1,6 +1,6 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { readConfig } from '../config.ts'
+import { type Environment, readConfig } from '../config.ts'
 import { mustBeWhole } from '../db/backup.ts'
 import { isInUse, prepareDirectory, takeDirectory } from '../db/open.ts'
 import { isoTime, timeOrNull } from '../lib/clock.ts'
@@ -172,6 +172,23 @@ async function verify(args: string[], terminal: Terminal) {
     rmSync(directory, { recursive: true })
   }
 }
+
+/** Runs `hostline replica verify` in a process of its own, which does not hold up this one.
+ *  @throws Error with the reason */
+export async function verifyBeside(dataDir: string, environment: Environment): Promise<void> {
+  const main = Bun.fileURLToPath(new URL('../main.ts', import.meta.url))
+  const script = isEmbedded(main) ? [] : [main]
+  const child = Bun.spawn([process.execPath, ...script, 'replica', 'verify'], {
+    env: { ...environment, DATA_DIR: dataDir },
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const reason = await child.stderr.text()
+  if ((await child.exited) !== 0) throw new Error(reason.trim())
+}
+
+/** Whether the program is in the executable. */
+const isEmbedded = (path: string) => /^(\/\$bunfs|B:)/.test(path)
 
 /** The server needs the rest of the disk. */
 async function mustHaveRoom(node: Node, terminal: Terminal) {

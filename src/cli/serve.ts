@@ -8,6 +8,7 @@ import { openService, serve } from '../serve.ts'
 import { openNotify, reportReady } from '../systemd.ts'
 import { build } from '../version.ts'
 import { terminalLog } from './call.ts'
+import { verifyBeside } from './replica.ts'
 import { refuseArguments, type Terminal } from './terminal.ts'
 
 /** `hostline serve`: serves until SIGTERM or SIGINT; a second signal ends it at once. */
@@ -46,7 +47,7 @@ async function run(config: Config, terminal: Terminal, { isStandby }: { isStandb
   const notify = openNotify(NOTIFY_SOCKET)
   const substitutes = {
     onStandby: () => reportReady(notify, WATCHDOG_USEC),
-    verifyReplica: () => verifyReplica(config, terminal),
+    verifyReplica: () => verifyBeside(config.dataDir, terminal.environment),
   }
   const running = await Promise.race([serve(config, log, substitutes, isStandby), stopped])
   if (!running) process.exit(0)
@@ -63,19 +64,6 @@ async function run(config: Config, terminal: Terminal, { isStandby }: { isStandb
   await Promise.race([stopped, running.handOver.then(() => log.info('handing over'))])
   await running.stop()
   log.info('stopped')
-}
-
-/** Restores the bucket for a try, in a process of its own that does not hold up this one. */
-async function verifyReplica({ dataDir }: Config, { environment }: Terminal): Promise<void> {
-  // In the executable the main module is embedded.
-  const script = /^(\/\$bunfs|B:)/.test(Bun.main) ? [] : [Bun.main]
-  const child = Bun.spawn([process.execPath, ...script, 'replica', 'verify'], {
-    env: { ...environment, DATA_DIR: dataDir },
-    stdout: 'ignore',
-    stderr: 'pipe',
-  })
-  const reason = await child.stderr.text()
-  if ((await child.exited) !== 0) throw new Error(reason.trim())
 }
 
 function stopSignal(log: Log): Promise<void> {
