@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
-import { meet, startServer } from './support/process.ts'
-import { nginx, startNginx } from './support/proxies.ts'
+import { call, meet, startServer } from './support/process.ts'
+import { caddy, nginx, startCaddy, startNginx } from './support/proxies.ts'
 import { TestSocket } from './support/socket.ts'
 
 /** The remaining limit for a client at a loopback address with an X-Forwarded-For header. */
@@ -45,3 +45,35 @@ test.skipIf(!nginx)(
     bob.close()
   },
 )
+
+for (const [name, program, startProxy] of [
+  ['nginx', nginx, startNginx],
+  ['Caddy', caddy, startCaddy],
+] as const) {
+  test.skipIf(!program)(
+    `behind ${name} a file as large as allowed arrives, a larger one does not, and sockets pass`,
+    async () => {
+      using directory = temporaryDirectory()
+      await using server = await startServer({
+        dataDir: join(directory.path, 'data'),
+        environment: { TRUSTED_PROXIES: '127.0.0.9' },
+      })
+      await using proxy = await startProxy(join(directory.path, 'proxy'), [server.base])
+      const { a, b, conversationId } = await meet(proxy.base)
+      const upload = async (bytes: number) => {
+        const headers = { authorization: `Bearer ${a.token}` }
+        const body = new Uint8Array(bytes)
+        return (await fetch(`${proxy.base}/v1/files`, { method: 'POST', headers, body })).status
+      }
+      expect(await upload(25_000_000)).toBe(201)
+      expect(await upload(28_000_000)).toBe(413)
+      const socket = await TestSocket.open(
+        `${proxy.base.replace('http', 'ws')}/v1/chat/ws?token=${b.token}`,
+      )
+      const path = `/v1/chat/conversations/${conversationId}/messages`
+      await call(proxy.base, 'POST', path, { token: a.token, body: { body: `through ${name}` } })
+      expect((await socket.next('new_message')).message.body).toBe(`through ${name}`)
+      socket.close()
+    },
+  )
+}

@@ -9,40 +9,55 @@ import { waitFor } from './wait.ts'
 export const nginx = tools.openssl && tools.nginx
 export const caddy = tools.caddy
 
-const addresses = ['10.0.0.1:3000', '10.0.0.2:3000']
+const root = join(import.meta.dir, '../..')
+const readPage = (path: string) => readFileSync(join(root, path), 'utf8')
 
-/** A block of docs/operations.md after a heading, for these nodes. */
-function documented(heading: string, language: string, bases: readonly string[]): string {
-  const page = readFileSync(join(import.meta.dir, '../../docs/operations.md'), 'utf8')
-  const [, section = ''] = page.split(`### ${heading}\n`)
+/** The first block of docs/operations.md in a language after these words. */
+function documented(words: string, language: string): string {
+  const [, section = ''] = readPage('docs/operations.md').split(words)
   const [, block] = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(section) ?? []
-  if (block === undefined) throw new Error(`docs/operations.md has no ${language} in ${heading}`)
-  const hosts = bases.map((base) => new URL(base).host)
-  return addresses.reduce((text, one, n) => text.replaceAll(one, hosts[n] ?? hosts[0] ?? ''), block)
+  if (block === undefined) throw new Error(`docs/operations.md has no ${language} after ${words}`)
+  return block
 }
 
-/** nginx in front of nodes, as in docs/operations.md.
- *  @param bases of the nodes; the second may be missing
- *  @param replaced times that a test must shorten, as in the lease of its nodes */
+/** @throws Error when the text has not what is replaced */
+function replaceIn(text: string, replaced: Record<string, string>): string {
+  return Object.entries(replaced).reduce((before, [from, to]) => {
+    if (!before.includes(from)) throw new Error(`the documented block has no ${from}`)
+    return before.replaceAll(from, to)
+  }, text)
+}
+
+const pairHeading = '### A proxy in front of a pair\n'
+const ofPair = ([one = '', other = '']: readonly string[]) => ({
+  '10.0.0.1:3000': new URL(one).host,
+  '10.0.0.2:3000': new URL(other).host,
+})
+
+/** nginx in front of one node or of a pair, as in docs/operations.md.
+ *  @param bases of the nodes
+ *  @param shortened times, for the lease of the nodes */
 export async function startNginx(
   folder: string,
   bases: readonly string[],
-  replaced: Record<string, string> = {},
+  shortened: Record<string, string> = {},
 ) {
   const [port, tlsPort] = [await freePort(), await freePort()]
   mkdirSync(folder)
   const { cert, key } = await makeCertificate(folder)
-  const own = {
-    'listen 443 ssl;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${tlsPort} ssl; proxy_bind 127.0.0.9;`,
-    '/etc/ssl/chat.example.com.pem': cert,
-    '/etc/ssl/chat.example.com.key': key,
-    ...replaced,
-  }
-  let block = documented('A proxy in front of a pair', 'nginx', bases)
-  for (const [from, to] of Object.entries(own)) {
-    if (!block.includes(from)) throw new Error(`docs/operations.md has no ${from}`)
-    block = block.replaceAll(from, to)
-  }
+  const listen = `listen 127.0.0.1:${port}; listen 127.0.0.1:${tlsPort} ssl; proxy_bind 127.0.0.9;`
+  const [base = ''] = bases
+  const block =
+    bases.length > 1
+      ? replaceIn(documented(pairHeading, 'nginx'), {
+          ...ofPair(bases),
+          'listen 443 ssl;': listen,
+          '/etc/ssl/chat.example.com.pem': cert,
+          '/etc/ssl/chat.example.com.key': key,
+          ...shortened,
+        })
+      : `server { ${listen} ssl_certificate ${cert}; ssl_certificate_key ${key};
+${replaceIn(documented('**Behind a proxy:**', 'nginx'), { '127.0.0.1:3000': new URL(base).host })} }`
   writeFileSync(
     join(folder, 'nginx.conf'),
     `daemon off; pid ${folder}/pid; error_log stderr; worker_processes 1;
@@ -58,14 +73,24 @@ ${block}
   return { ...(await start(command, port)), secureBase: `https://127.0.0.1:${tlsPort}` }
 }
 
-/** Caddy in front of nodes, as in docs/operations.md. */
+/** Caddy in front of one node, as in examples/Caddyfile, or of a pair, as in docs/operations.md.
+ *  @param bases of the nodes */
 export async function startCaddy(folder: string, bases: readonly string[]) {
   const port = await freePort()
   mkdirSync(folder)
-  const block = documented('A proxy in front of a pair', 'caddy', bases)
-  const site = block.replace('chat.example.com {', `http://127.0.0.1:${port} {`)
-  if (site === block) throw new Error('docs/operations.md has no chat.example.com')
-  writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n}\n${site}`)
+  const [base = ''] = bases
+  const site = `http://127.0.0.1:${port} {`
+  const block =
+    bases.length > 1
+      ? replaceIn(documented(pairHeading, 'caddy'), {
+          ...ofPair(bases),
+          'chat.example.com {': site,
+        })
+      : replaceIn(readPage('examples/Caddyfile'), {
+          '{$DOMAIN} {': site,
+          'hostline:3000': new URL(base).host,
+        })
+  writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n}\n${block}`)
   return await start([caddy ?? '', 'run', '--config', join(folder, 'Caddyfile')], port)
 }
 
