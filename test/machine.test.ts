@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '../src/cli/run.ts'
+import { entries } from '../src/config.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { hostline } from './support/command.ts'
@@ -104,9 +105,9 @@ describe('--env-file', () => {
 })
 
 describe('the request log', () => {
-  const ban = /^failregex = (.*)$/m.exec(
-    readFileSync(join(import.meta.dir, '../examples/fail2ban-filter.conf'), 'utf8'),
-  )?.[1]
+  const sample = readFileSync(join(import.meta.dir, '../examples/fail2ban-filter.conf'), 'utf8')
+  const ban = /^failregex = (.*)$/m.exec(sample)?.[1]
+  const maxRetry = Number(/maxretry = (\d+)/.exec(sample)?.[1])
   const filter = new RegExp(String(ban).replace('<ADDR>', '(?<ip>[0-9a-fA-F:.]+)'))
 
   async function failLogin(environment: Record<string, string>) {
@@ -126,6 +127,18 @@ describe('the request log', () => {
       undefined,
     ])
     expect(lines.map((line) => JSON.parse(line).ip)).toEqual(['2001:db8::7', '127.0.0.1'])
+  })
+
+  test('has enough failed logins for fail2ban before the default limit refuses more', async () => {
+    await using service = await startService({
+      listen: true,
+      environment: { RATE_LIMIT_LOGIN: entries.RATE_LIMIT_LOGIN.fallback },
+    })
+    const body = { email: 'ada@example.com', password: 'wrong' }
+    for (let n = 0; n < 10; n++) await service.call('POST', '/v1/auth/login', { body })
+    expect(service.logged.filter((line) => filter.test(line)).length).toBeGreaterThanOrEqual(
+      maxRetry,
+    )
   })
 
   test('has none with LOG_ADDRESSES=off', async () => {
