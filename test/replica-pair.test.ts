@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { version } from '../package.json' with { type: 'json' }
 import { migrations } from '../src/db/migrations.ts'
@@ -13,7 +13,7 @@ import { executable } from './support/executable.ts'
 import { size, testAtLength } from './support/faults.ts'
 import { command, type ReplicaNode } from './support/nodes.ts'
 import { type Pair, type People, say, sendContinuously, startPair, texts } from './support/pair.ts'
-import { call, meet } from './support/process.ts'
+import { allMessages, call, meet } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
 import { aWhile, waitFor, waitOut } from './support/wait.ts'
@@ -678,6 +678,88 @@ testAtLength('a standby waits for the lease of the leader, not for its own', asy
   const silence = (written[next]?.at ?? 0) - (written[next - 1]?.at ?? 0)
   expect(silence).toBeGreaterThanOrEqual(3_000)
 })
+
+/** A program that runs the sources with a clock that is ahead. */
+function withClockAhead(folder: string, milliseconds: number): string {
+  mkdirSync(folder)
+  const [path, preload] = [join(folder, 'hostline'), join(folder, 'ahead.ts')]
+  writeFileSync(
+    preload,
+    `const { now } = Date
+const RealDate = Date
+globalThis.Date = class extends RealDate {
+  constructor(...given) { super(...(given.length === 0 ? [now() + ${milliseconds}] : given)) }
+  static now() { return now() + ${milliseconds} }
+}`,
+  )
+  const main = join(import.meta.dir, '../src/main.ts')
+  writeFileSync(
+    path,
+    `#!/bin/sh\nexec "${process.execPath}" --preload "${preload}" "${main}" "$@"\n`,
+  )
+  chmodSync(path, 0o755)
+  return path
+}
+
+testAtLength('a standby whose clock is ten minutes ahead takes over, and back', async () => {
+  await using pair = await startPair({ REPLICA_ACK: 'bucket' })
+  const path = withClockAhead(pair.directory('ahead'), 10 * 60_000)
+  const a = await pair.leader('a')
+  const b = await pair.standby('b', { path })
+  const people = await meet(a.base)
+  expect(await say(a.base, people, 'one')).toBe(201)
+  /** The access tokens of the other machine seem expired, or issued in the future. */
+  const login = async (base: string) => {
+    const { email } = people.a
+    const body = { email, password: 'correct horse' }
+    const { body: session } = await call(base, 'POST', '/v1/auth/login', { body })
+    people.a.token = session.access_token
+  }
+  await a.end('SIGKILL')
+  await b.ready()
+  await login(b.base)
+  expect(await say(b.base, people, 'two')).toBe(201)
+  const [last] = await allMessages(b.base, people.conversationId, people.a.token)
+  const again = await pair.standby('a')
+  await b.end('SIGKILL')
+  await again.ready()
+  await login(again.base)
+  expect(await say(again.base, people, 'three')).toBe(201)
+  expect(await texts(again.base, people)).toEqual(['one', 'two', 'three'])
+  // The order of ids is that of sending, although the clock went back.
+  const since = `/v1/chat/messages?since=${last?.id}`
+  const missed = await call(again.base, 'GET', since, { token: people.a.token })
+  expect(missed.body.data).toMatchObject([{ body: 'three' }])
+})
+
+testAtLength(
+  'a pair whose bucket is emptied under load loses nothing, and can take over again',
+  async () => {
+    await using pair = await startPair({ REPLICA_ACK: 'bucket', REPLICA_LEASE: '5' })
+    const a = await pair.leader('a')
+    const b = await pair.standby('b')
+    const people = await meet(a.base)
+    const writing = sendContinuously([a.base, b.base], people)
+    const more = (count: number) => {
+      const enough = writing.acknowledged.length + count
+      return waitFor(() => writing.acknowledged.length > enough, 'acknowledgements', 90_000)
+    }
+    await more(10)
+    for (const key of pair.store.keys()) pair.store.delete(key)
+    await a.says('taking another one now')
+    await more(10)
+    await waitFor(
+      () => b.output().split('follows the log').length > 2,
+      'the standby to follow again',
+    )
+    await more(10)
+    await a.end('SIGKILL')
+    await b.ready()
+    await more(10)
+    await writing.end()
+    expect((await texts(b.base, people)).toSorted()).toEqual(writing.acknowledged.toSorted())
+  },
+)
 
 testAtLength(
   'a node that does not know the version of the database does not touch the log',
