@@ -128,8 +128,10 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     await page.goto(`${pages.base}/console#ticket=${id}`)
     await said('Line 11')
     await page.getByRole('textbox', { name: 'Reply' }).fill('Done.')
+    await row('Refund').getByText('Draft').waitFor()
     await page.reload()
     await said('Line 11')
+    await row('Refund').getByText('Draft').waitFor()
     await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
     await mia.write(id, 'One more thing')
     await button('New message').waitFor()
@@ -140,6 +142,12 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     await button('Send').click()
     await said('Done.')
     expect(await page.getByRole('textbox', { name: 'Reply' }).inputValue()).toBe('')
+    await row('Refund').getByText('Draft').waitFor({ state: 'detached' })
+    await choose(page, 'Category', 'Billing')
+    await said('set the category to “Billing”')
+    await row('Refund').getByText('Billing').waitFor()
+    expect((await show(id)).category).toBe('billing')
+    await page.getByText(`#${id.slice(-6)}`, { exact: true }).waitFor()
   })
 
   testAtLength(

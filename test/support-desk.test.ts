@@ -438,6 +438,18 @@ describe('the desk', () => {
     expect((await d.list('?q=refund&waiting=true')).pagination.total).toBe(3)
   })
 
+  test('finds a ticket by the end of its id, within the filter', async () => {
+    await using d = await openDesk()
+    const [first] = [await d.open(), await d.open()]
+    const ids = async (query: string) =>
+      (await d.list(query)).data.map(({ id }: { id: string }) => id)
+    const q = `?q=%23${first.id.slice(-6).toLowerCase()}`
+    expect(await ids(q)).toEqual([first.id])
+    expect(await ids(`${q}&status=open&limit=5`)).toEqual([first.id])
+    expect(await ids(`${q}&status=closed`)).toEqual([])
+    expect(await ids('?q=%23000000')).toEqual([])
+  })
+
   test('shows several statuses in one order, each ticket once', async () => {
     await using d = await openDesk()
     const notClosed: string[] = []
@@ -593,14 +605,21 @@ describe('changing a ticket', () => {
     const { body } = await d.update(id, {
       status: 'in_progress',
       priority: 'high',
+      category: 'billing',
       assigned_to: d.root.id,
     })
     const actor = { type: 'user', id: d.root.id, display_name: 'root' }
     const entry = { id: ulid, at: iso(d.clock.now()), actor }
-    expect(body).toMatchObject({ status: 'in_progress', priority: 'high', updated_at: entry.at })
+    expect(body).toMatchObject({
+      status: 'in_progress',
+      priority: 'high',
+      category: 'billing',
+      updated_at: entry.at,
+    })
     expect(body.history).toEqual([
       { ...entry, field: 'status', from: 'open', to: 'in_progress' },
       { ...entry, field: 'priority', from: 'normal', to: 'high' },
+      { ...entry, field: 'category', from: 'other', to: 'billing' },
       { ...entry, field: 'assignee', from: null, to: d.root.id },
     ])
   })

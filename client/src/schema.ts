@@ -1387,7 +1387,7 @@ export interface TicketHistoryEntry {
   /**
    * The changed field.
    */
-  field: 'status' | 'priority' | 'assignee'
+  field: 'status' | 'priority' | 'category' | 'assignee'
   /**
    * The value before.
    */
@@ -1449,6 +1449,7 @@ export interface DeskTicket {
 export interface TicketUpdate {
   status?: TicketStatus | null
   priority?: TicketPriority | null
+  category?: TicketCategory | null
   assignee_id?: string | null
   assigned_to?: string | null
 }
@@ -3638,7 +3639,7 @@ export interface Operations {
        */
       user_id?: string
       /**
-       * Up to 8 words that are all in the ticket, the last one as a beginning; accents and case do not matter. The newest ticket comes first. `total` and numbered pages end at 200; the cursor form continues.
+       * Up to 8 words that are all in the ticket, the last one as a beginning; accents and case do not matter. `#` and the last six characters of an id find that ticket, so that its owner can say them. The newest ticket comes first. `total` and numbered pages end at 200; the cursor form continues.
        */
       q?: string
     }
@@ -3660,7 +3661,7 @@ export interface Operations {
     answer: DeskTicket
   }
   /**
-   * Changes status, priority or assignee of a ticket.
+   * Changes status, priority, category or assignee of a ticket.
    */
   'PATCH /v1/admin/support/tickets/{id}': {
     params: {

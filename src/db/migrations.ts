@@ -16,6 +16,9 @@ import messageFiles from '../../drizzle/0012_message_files.sql' with { type: 'te
 import heldPush from '../../drizzle/0013_held_push.sql' with { type: 'text' }
 import forgetting from '../../drizzle/0014_forgetting.sql' with { type: 'text' }
 import webhookBound from '../../drizzle/0015_webhook_bound.sql' with { type: 'text' }
+import ticketCategoryAndCode from '../../drizzle/0016_ticket_category_and_code.sql' with {
+  type: 'text',
+}
 import journal from '../../drizzle/meta/_journal.json' with { type: 'json' }
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -39,6 +42,7 @@ export const migrations: readonly string[] = [
   heldPush,
   forgetting,
   webhookBound,
+  ticketCategoryAndCode,
 ]
 
 const applicationId = 0x484f5354 // "HOST": identifies our database files

@@ -737,8 +737,8 @@ export const deliveries = sqliteTable(
   ],
 )
 
-// Support. The migration adds what drizzle cannot express: `ticket_search`, a full-text index with one row per ticket, and
-// the trigger that maintains it.
+// Support. The migration adds what drizzle cannot express: `ticket_search`, a full-text index with one row per ticket, the
+// trigger that maintains it, and `tickets_code`, an index of the ends of ids.
 
 export const tickets = sqliteTable(
   'tickets',

@@ -129,5 +129,6 @@ export const ticketPriorities = ['low', 'normal', 'high', 'urgent'] as const
 export type TicketPriority = (typeof ticketPriorities)[number]
 
 export const ticketCategories = ['billing', 'technical', 'account', 'other'] as const
+export type TicketCategory = (typeof ticketCategories)[number]
 
-export const ticketFields = ['status', 'priority', 'assignee'] as const
+export const ticketFields = ['status', 'priority', 'category', 'assignee'] as const

@@ -61,7 +61,7 @@ const DeskQuery = Type.Partial(
       {
         examples: ['payout late'],
         description:
-          `Up to ${maxWords} words that are all in the ticket, the last one as a beginning; accents and case do not matter. ` +
+          `Up to ${maxWords} words that are all in the ticket, the last one as a beginning; accents and case do not matter. \`#\` and the last six characters of an id find that ticket, so that its owner can say them. ` +
           'The newest ticket comes first. `total` and numbered pages end at 200; the cursor form continues.',
       },
     ),
@@ -117,7 +117,7 @@ export function deskRoutes(desk: DeskService) {
         deskTicketView(await desk.update(context.byUser, params.id, updateIn(body))),
       admin(
         'adminUpdateTicket',
-        'Changes status, priority or assignee of a ticket. Absent fields keep their value.',
+        'Changes status, priority, category or assignee of a ticket. Absent fields keep their value.',
         { 200: DeskTicket },
         { body: TicketUpdate, example: { status: 'in_progress' } },
       ),
@@ -171,12 +171,19 @@ export function deskRoutes(desk: DeskService) {
 }
 
 /** The changes in a body, whose schema has checked the assignee's id. */
-function updateIn({ status, priority, assignee_id, assigned_to }: TicketUpdate): DeskUpdate {
+function updateIn({
+  status,
+  priority,
+  category,
+  assignee_id,
+  assigned_to,
+}: TicketUpdate): DeskUpdate {
   const isFirst = assignee_id !== undefined
   const assignee = isFirst ? assignee_id : assigned_to
   return {
     status: status ?? undefined,
     priority: priority ?? undefined,
+    category: category ?? undefined,
     assigneeId: typeof assignee === 'string' ? (parseId(assignee) ?? assignee) : assignee,
     assigneeField: isFirst ? 'assignee_id' : 'assigned_to',
   }

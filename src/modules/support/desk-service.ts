@@ -53,6 +53,8 @@ const maxCounted = 200
 
 const notClosed = ticketStatuses.filter((status) => status !== 'closed')
 
+const codeForm = /^#([0-9a-z]{6})$/i
+
 const queuePosition = Type.Tuple([Type.Literal('queue'), Type.Integer(), Type.Integer()])
 const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 
@@ -138,6 +140,8 @@ export function createDeskService(core: Core, parts: Parts) {
     /** Without `q`, tickets that wait longest come first, then the most recently changed; with `q`, the newest. */
     list(filter: TicketFilter, q: string | undefined, range: ListRange): Listing<DeskItem> {
       if (q === undefined || q.trim() === '') return queue(filter, range)
+      const [, code] = codeForm.exec(q.trim()) ?? []
+      if (code !== undefined) return queue({ ...filter, code: code.toUpperCase() }, range)
       const match = matchOf(q, search.listOwners)
       if (match !== undefined) return find(match, filter, range)
       if (range.form === 'page') return { form: 'page', rows: [], total: 0 }

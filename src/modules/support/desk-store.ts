@@ -18,6 +18,8 @@ export type TicketFilter = {
   statuses?: readonly TicketStatus[] | undefined
   assigneeId?: string | null | undefined
   userId?: string | undefined
+  /** The last characters of the id, which a person can say. */
+  code?: string | undefined
   /** Whether the owner waits for a reply. */
   isWaiting?: boolean | undefined
 }
@@ -131,7 +133,7 @@ export function createDeskStore(orm: Orm) {
 /** The conditions of a filter. Each index of the desk's order contains every filter column, so that pages and counts read
  *  only the index. */
 export function matching(filter: TicketFilter) {
-  const { statuses, assigneeId, userId, isWaiting } = filter
+  const { statuses, assigneeId, userId, code, isWaiting } = filter
   const waits = isWaiting ? lt : gte
   return and(
     statuses && inArray(tickets.status, [...statuses]),
@@ -139,6 +141,7 @@ export function matching(filter: TicketFilter) {
     assigneeId === null ? isNull(tickets.assigneeId) : undefined,
     assigneeId ? eq(tickets.assigneeId, assigneeId) : undefined,
     userId ? eq(tickets.userId, userId) : undefined,
+    code ? sql`substr(${tickets.id}, -6) = ${code}` : undefined,
     isWaiting === undefined ? undefined : waits(tickets.queueKey, waitingUntil),
   )
 }

@@ -121,6 +121,7 @@ export const TicketUpdate = Change(
     {
       status: Maybe(described(StatusField, 'The new state.')),
       priority: Maybe(described(PriorityField, 'The new priority.')),
+      category: Maybe(described(CategoryField, 'The new category.')),
       assignee_id: Assignment,
       assigned_to: Assignment,
     },

@@ -2,7 +2,7 @@ import type { Core } from '../../core.ts'
 import type { Outbox } from '../../jobs/outbox.ts'
 import { AppError } from '../../lib/errors.ts'
 import { codePoints } from '../../lib/text.ts'
-import type { TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
+import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
 import type { DeskStore } from './desk-store.ts'
 import { ownTicketUpdatedFrame, ticketCreatedFrame, ticketUpdatedFrame } from './frames.ts'
 import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
@@ -11,6 +11,7 @@ import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore
 export type RequestedChanges = {
   status?: TicketStatus | undefined
   priority?: TicketPriority | undefined
+  category?: TicketCategory | undefined
   assigneeId?: string | null | undefined
 }
 
@@ -80,7 +81,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
 
   function update(ticket: TicketRow, { actorId, requested = {}, message }: Update): TicketRow {
     const { status = ticket.status, priority = ticket.priority } = requested
-    const { assigneeId = ticket.assigneeId } = requested
+    const { category = ticket.category, assigneeId = ticket.assigneeId } = requested
     const sizes = sizesOf(ticket, message)
     const times = timesOf(ticket, status, message)
     const differences = differencesOf(ticket, requested)
@@ -94,7 +95,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     // An answered or settled ticket needs no mail to the desk.
     const isWaiting = times.waitingSince !== null
     const inboxDueAt = isWaiting ? notifyDesk(ticket, assigneeId, message) : null
-    const changes = { status, priority, assigneeId, inboxDueAt, ...sizes, ...times }
+    const changes = { status, priority, category, assigneeId, inboxDueAt, ...sizes, ...times }
     return store.update(ticket.id, changes)
   }
 
@@ -223,11 +224,12 @@ type Difference = Pick<HistoryRow, 'field' | 'from' | 'to'>
 
 function differencesOf(
   ticket: TicketRow,
-  { status, priority, assigneeId }: RequestedChanges,
+  { status, priority, category, assigneeId }: RequestedChanges,
 ): Difference[] {
   const changes = [
     { field: 'status', from: ticket.status, to: status },
     { field: 'priority', from: ticket.priority, to: priority },
+    { field: 'category', from: ticket.category, to: category },
     { field: 'assignee', from: ticket.assigneeId, to: assigneeId },
   ] as const
   return changes.flatMap(({ field, from, to }) =>

@@ -29,6 +29,7 @@ export function TicketView({ id }: { id: string }) {
           <ArrowLeft />
         </a>
         {ticket && <h3 class="truncate">{ticket.subject}</h3>}
+        {ticket && <span class="soft number">#{id.slice(-6)}</span>}
         {ticket && <StatusBadge status={ticket.status} />}
       </header>
       {!ticket && status === 'failed' && <Failure error={error} retry={reload} />}

@@ -1,9 +1,11 @@
+import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import type { UploadedFile } from '../../../../client/src/client.ts'
 import { uniqueId } from '../../../../client/src/platform.ts'
 import { user } from '../session.ts'
 
-export type Kind = 'reply' | 'note'
+const kinds = ['reply', 'note'] as const
+export type Kind = (typeof kinds)[number]
 export type Draft = {
   text: string
   files: UploadedFile[]
@@ -13,10 +15,22 @@ export type Draft = {
 }
 
 const empty: Draft = { text: '', files: [] }
+const draftKey = (ticketId: string, kind: Kind) =>
+  `hostline draft ${user.value?.id} ${ticketId} ${kind}`
+
+/** Rises with each draft that begins or ends. */
+const changes = signal(0)
+
+/** Whether a ticket has an unsent reply or note in this browser. */
+export function hasDraft(ticketId: string): boolean {
+  // Read, so that what shows it is drawn again.
+  void changes.value
+  return kinds.some((kind) => !isEmpty(stored(draftKey(ticketId, kind))))
+}
 
 /** Unsent replies and notes, kept over reloads by ticket and kind. */
 export function useDrafts(ticketId: string) {
-  const keyOf = (kind: Kind) => `hostline draft ${user.value?.id} ${ticketId} ${kind}`
+  const keyOf = (kind: Kind) => draftKey(ticketId, kind)
   const [drafts, setDrafts] = useState(() => ({
     reply: stored(keyOf('reply')),
     note: stored(keyOf('note')),
@@ -33,7 +47,7 @@ export function useDrafts(ticketId: string) {
   // Tabs that show the same ticket have one draft.
   useEffect(() => {
     const follow = ({ key }: StorageEvent) => {
-      const kind = (['reply', 'note'] as const).find((one) => keyOf(one) === key)
+      const kind = kinds.find((one) => keyOf(one) === key)
       if (kind) setDrafts((before) => ({ ...before, [kind]: stored(keyOf(kind)) }))
     }
     addEventListener('storage', follow)
@@ -56,6 +70,8 @@ export function useDrafts(ticketId: string) {
   return { drafts, edit, clear, attemptOf }
 }
 
+const isEmpty = ({ text, files }: Draft) => text === '' && files.length === 0
+
 function stored(key: string): Draft {
   try {
     return { ...empty, ...JSON.parse(localStorage.getItem(key) ?? '{}') }
@@ -66,8 +82,10 @@ function stored(key: string): Draft {
 
 function store(key: string, draft: Draft) {
   try {
-    if (draft.text === '' && draft.files.length === 0) localStorage.removeItem(key)
+    const wasEmpty = isEmpty(stored(key))
+    if (isEmpty(draft)) localStorage.removeItem(key)
     else localStorage.setItem(key, JSON.stringify(draft))
+    if (wasEmpty !== isEmpty(draft)) changes.value++
   } catch {
     // Storage is full or disabled: the draft lives only as long as the page.
   }

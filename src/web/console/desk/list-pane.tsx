@@ -15,6 +15,7 @@ import { counts } from '../attention.ts'
 import { type List, useList } from '../data.ts'
 import { PaneRows } from '../panes.tsx'
 import { user } from '../session.ts'
+import { hasDraft } from './draft.ts'
 import { type Selection, SelectionBar } from './selection-bar.tsx'
 import { assignable, listRoute, useTicketFrames, withPending } from './ticket.ts'
 import {
@@ -355,6 +356,7 @@ function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
             <bdi>{owner}</bdi> · {categoryNames[category]} · {assigneeText(assignee)}
           </span>
           <span class="row marks">
+            {hasDraft(id) && <span class="badge">{words.draft}</span>}
             <PriorityMark priority={ticket.priority} />
             {showsStatus(ticket) && <StatusMark status={ticket.status} />}
           </span>

@@ -28,6 +28,7 @@ import {
   useTicket,
 } from './ticket.ts'
 import {
+  categories,
   categoryNames,
   priorities,
   priorityNames,
@@ -256,7 +257,7 @@ function Owner({ ticket: { user: owner } }: { ticket: DeskTicketListItem }) {
 type ChoicesProps = { ticket: DeskTicketListItem; settle: (target: Change) => Promise<void> }
 
 function Choices({ ticket, settle }: ChoicesProps) {
-  const { id, status, priority, assignee } = ticket
+  const { id, status, priority, category, assignee } = ticket
   const change = (target: Change) => void changeTicket(id, target).catch(toastError)
   return (
     <section class="stack tight" aria-label={words.state}>
@@ -276,6 +277,13 @@ function Choices({ ticket, settle }: ChoicesProps) {
       />
       <Select
         isField
+        label={words.category}
+        value={category}
+        options={categories.map((value) => [value, categoryNames[value]])}
+        choose={(value) => change({ category: value })}
+      />
+      <Select
+        isField
         label={words.assignee}
         value={assignee?.id ?? ''}
         options={[['', words.nobody], ...assignable(assignee)]}
@@ -289,7 +297,6 @@ function Facts({ ticket }: { ticket: DeskTicketListItem }) {
   const { id, created_at, updated_at, waiting_since, first_response_at } = ticket
   return (
     <dl class="ticket-facts small">
-      <Fact name={words.category}>{categoryNames[ticket.category]}</Fact>
       <Fact name={facts.opened}>
         <Time at={created_at} />
       </Fact>
@@ -304,7 +311,7 @@ function Facts({ ticket }: { ticket: DeskTicketListItem }) {
       </Fact>
       <Fact name={facts.messages}>{ticket.message_count}</Fact>
       <Fact name={facts.id}>
-        <Copyable text={id} shown={`…${id.slice(-6)}`} name={facts.theId} />
+        <Copyable text={id} shown={`#${id.slice(-6)}`} name={facts.theId} />
       </Fact>
     </dl>
   )

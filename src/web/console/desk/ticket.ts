@@ -72,10 +72,12 @@ export function withPending<T extends DeskTicketListItem>(ticket: T): T {
     : Object.assign({}, ticket, ...own.map(({ change }) => optimisticFields(change)))
 }
 
-function optimisticFields({ status, priority, assignee_id }: Change): Partial<DeskTicketListItem> {
+function optimisticFields(change: Change): Partial<DeskTicketListItem> {
+  const { status, priority, category, assignee_id } = change
   return {
     ...(status && { status, ...(status !== 'open' && { waiting_since: null }) }),
     ...(priority && { priority }),
+    ...(category && { category }),
     ...(assignee_id !== undefined && { assignee: assigneeOf(assignee_id) }),
   }
 }

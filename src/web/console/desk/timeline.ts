@@ -77,13 +77,12 @@ const { changes } = texts.console.desk
 /** A sentence about a change. Automatic changes have no actor. */
 export function changeText({ field, to, actor }: Change, nameOf: (id: string) => string): string {
   if (field === 'assignee') return assignmentText(to, actor, nameOf)
-  const names: Record<string, string> = { ...texts.tickets.statuses, ...texts.tickets.priorities }
+  const { statuses: status, priorities: priority, categories: category } = texts.tickets
+  const names: Record<string, string> = { status, priority, category }[field]
   const value = names[to ?? ''] ?? ''
-  const isStatus = field === 'status'
-  if (actor.type === 'system') {
-    return fill(isStatus ? changes.autoStatus : changes.autoPriority, { value })
-  }
-  return fill(isStatus ? changes.status : changes.priority, { name: actor.display_name, value })
+  // Only the status changes automatically.
+  if (actor.type === 'system') return fill(changes.autoStatus, { value })
+  return fill(changes[field], { name: actor.display_name, value })
 }
 
 function assignmentText(to: string | null, actor: Change['actor'], nameOf: (id: string) => string) {
