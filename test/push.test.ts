@@ -766,6 +766,41 @@ describe('quiet hours', () => {
   ])('at %s with %j last %d more hours', (at, hours, left) => {
     expect(quietFor(hours, Date.parse(at)) / 3_600_000).toBeCloseTo(left, 6)
   })
+
+  // Each skips or repeats an hour in the two days: at night, at midnight, or half an hour of it.
+  test.each([
+    ['Europe/Berlin', '2027-03-27'],
+    ['Europe/Berlin', '2027-10-30'],
+    ['America/New_York', '2027-03-13'],
+    ['America/New_York', '2027-11-06'],
+    ['Africa/Cairo', '2027-04-29'],
+    ['Australia/Lord_Howe', '2027-10-02'],
+  ])('in %s around %s end with the first minute that is not quiet', (time_zone, day) => {
+    const format = new Intl.DateTimeFormat('en-GB', {
+      timeZone: time_zone,
+      hour: '2-digit',
+      minute: '2-digit',
+    })
+    const start = Date.parse(`${day}T00:00Z`)
+    const clocks = Array.from({ length: 3 * 1_440 }, (_, n) => format.format(start + n * 60_000))
+    for (const [from, to] of [
+      ['22:00', '07:00'],
+      ['22:00', '02:00'],
+      ['22:30', '02:30'],
+      ['23:00', '00:00'],
+      ['20:00', '00:30'],
+      ['01:30', '02:15'],
+      ['09:00', '17:00'],
+    ] as const) {
+      const isQuiet = (clock = '') =>
+        from < to ? clock >= from && clock < to : clock >= from || clock < to
+      for (let n = 0; n < 2 * 1_440; n += 7) {
+        const end = clocks.findIndex((clock, at) => at >= n && !isQuiet(clock))
+        const left = quietFor({ from, to, time_zone }, start + n * 60_000) / 60_000
+        expect([clocks[n], from, to, left]).toEqual([clocks[n], from, to, end - n])
+      }
+    }
+  })
 })
 
 describe('a restart in the middle of pushing', () => {

@@ -23,12 +23,20 @@ export function isTimeZone(name: string): boolean {
 export function quietFor(hours: QuietHours | null | undefined, now: number): number {
   if (!hours) return 0
   const [from, to] = [minutesOf(hours.from), minutesOf(hours.to)]
-  const local = minutesAt(now, hours.time_zone)
-  if (minutesFrom(from, local) >= minutesFrom(from, to)) return 0
-  const end = now - (now % minute) + minutesFrom(local, to) * minute
-  // Summer time may begin or end in between.
-  const late = minutesFrom(to, minutesAt(end, hours.time_zone))
-  return end - (late < minutesPerDay / 2 ? late : late - minutesPerDay) * minute - now
+  const localAt = (time: number) => minutesAt(time, hours.time_zone)
+  const isQuiet = (time: number) => minutesFrom(from, localAt(time)) < minutesFrom(from, to)
+  if (!isQuiet(now)) return 0
+  let last = now - (now % minute)
+  let end = last
+  // Twice when summer time ends meanwhile.
+  while (isQuiet(end)) end += minutesFrom(localAt(end), to) * minute
+  // When it begins meanwhile, this is late, and the clock may never show `to`.
+  while (end - last > minute && localAt(end) !== to) {
+    const middle = last + Math.floor((end - last) / 2 / minute) * minute
+    if (isQuiet(middle)) last = middle
+    else end = middle
+  }
+  return end - now
 }
 
 const minutesFrom = (from: number, to: number) => (to - from + minutesPerDay) % minutesPerDay
