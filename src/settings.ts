@@ -10,6 +10,7 @@ import {
   Sample,
   Text,
 } from './api/fields.ts'
+import { samples } from './api/samples.ts'
 import type { Config } from './config.ts'
 import { type FieldProblem, problem } from './lib/errors.ts'
 import { locales } from './lib/i18n.ts'
@@ -201,5 +202,6 @@ function appUrlProblem(text: string, placeholders: readonly string[]): FieldProb
   const names = [...text.matchAll(/\{(.*?)\}/g)].map(([, name = '']) => name)
   const unknown = names.find((name) => !placeholders.includes(name))
   if (unknown !== undefined) return problem('placeholder', `{${unknown}}`)
-  return isAppUrl(text.replaceAll('{id}', 'id')) ? undefined : problem('app_url')
+  const example = text.replaceAll('{id}', samples.messageId)
+  return isAppUrl(example) && !/[{}]/.test(example) ? undefined : problem('app_url')
 }

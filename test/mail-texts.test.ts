@@ -258,6 +258,29 @@ describe('unsubscribing', () => {
     })
   })
 
+  test('the page has the platform’s own types, and leaves one that it did not show', async () => {
+    const url = await receiveMail()
+    const { token } = await service.issueKey()
+    const notify = (type: string) =>
+      service.call('POST', '/v1/service/notifications', {
+        token,
+        body: { user_id: user.id, type, title: 'Moved', body: 'To 15:00.' },
+      })
+    await notify('custom.moved')
+    const page = await fetchPage(url)
+    expect(page.text).toContain('value="custom.moved.push" aria-label="moved: Push" checked')
+    await notify('custom.paid')
+    const form = new FormData()
+    for (const [, name = ''] of page.text.matchAll(/name="shown" value="(.*?)"/g))
+      form.append('shown', name)
+    for (const on of ['custom.moved.in_app', 'support_reply.email']) form.append('on', on)
+    form.append('save', '1')
+    expect((await fetchPage(url, form)).status).toBe(200)
+    const chosen = await preferences()
+    expect(chosen['custom.moved']).toEqual({ in_app: true, push: false, email: false })
+    expect(chosen['custom.paid']).toBeUndefined()
+  })
+
   test('needs an address that was made here, and is answered in its language', async () => {
     const url = await receiveMail()
     const forged = url.replace(/token=[^~]+/, `token=${admin.id}`)

@@ -92,6 +92,8 @@ describe('a wrong value is refused by name and changes nothing', () => {
     [{ app_url: 'https://a@b.example' }, 'app_url', urlRule],
     [{ app_url: 'https://a.example/{id}' }, 'app_url', 'has an unknown placeholder: {id}'],
     [{ links: { ticket: 'data:text/html,{id}' } }, 'links.ticket', urlRule],
+    [{ links: { ticket: '{id}://x' } }, 'links.ticket', urlRule],
+    [{ links: { ticket: 'https://a.example/{id' } }, 'links.ticket', urlRule],
     [
       { links: { ticket: 'https://a.example/{name}' } },
       'links.ticket',

@@ -1,3 +1,4 @@
+import { isCustomType } from '../../lib/vocabulary.ts'
 import type { PreferenceLinks } from '../../outside/mail/preference-links.ts'
 import { changesOf, preferencesView } from './model.ts'
 import { alwaysInApp, type Preferences } from './preferences.ts'
@@ -13,14 +14,21 @@ export function createMailPreferences({ links, preferences, store }: Parts) {
     return link && store.findPerson(link.userId) ? link : undefined
   }
 
+  /** Every type that the person may want to switch off. */
+  function typesFor(userId: string) {
+    const known = preferences.list(userId)
+    const isKnown = new Set<string>(known.map(([type]) => type))
+    const received = store.listReceivedTypes(userId).filter((type) => !isKnown.has(type))
+    const more = received.map((type) => [type, preferences.channelsOf(userId, type)] as const)
+    return preferencesView([...known, ...more])
+  }
+
   return {
     isSigned: (token: string) => links.read(token) !== undefined,
     /** The types of the mail, and the channels by type; undefined for a removed person. */
     find(token: string) {
       const person = personOf(token)
-      return (
-        person && { about: person.types, types: preferencesView(preferences.list(person.userId)) }
-      )
+      return person && { about: person.types, types: typesFor(person.userId) }
     },
     /** Ends the mails about the types of the address. */
     async unsubscribe(token: string): Promise<void> {
@@ -32,20 +40,23 @@ export function createMailPreferences({ links, preferences, store }: Parts) {
         types.map((type) => [type, off]),
       )
     },
-    /** Replaces all preferences. `chosen` names the channels that are on, such as `follow_new.email`. */
-    async replace(token: string, chosen: ReadonlySet<string>): Promise<void> {
+    /** Replaces the preferences, but of types of the platform only those that the form showed.
+     *  @param chosen the channels that are on, such as `follow_new.email` */
+    async replace(token: string, chosen: ReadonlySet<string>, shown: readonly string[]) {
       const person = personOf(token)
       if (!person) return
-      const types = preferencesView(preferences.list(person.userId))
-      const body = Object.entries(types).map(([type, channels]) => [
-        type,
-        Object.fromEntries(
-          Object.keys(channels).map((channel) => [
-            channel,
-            isAlwaysOn(type, channel) || chosen.has(`${type}.${channel}`),
-          ]),
-        ),
-      ])
+      const types = Object.entries(typesFor(person.userId))
+      const body = types
+        .filter(([type]) => !isCustomType(type) || shown.includes(type))
+        .map(([type, channels]) => [
+          type,
+          Object.fromEntries(
+            Object.keys(channels).map((channel) => [
+              channel,
+              isAlwaysOn(type, channel) || chosen.has(`${type}.${channel}`),
+            ]),
+          ),
+        ])
       await preferences.update(person.userId, changesOf(Object.fromEntries(body)))
     },
     isAlwaysOn,

@@ -68,6 +68,10 @@ export function createNotificationStore(orm: Orm) {
   const customTypes = orm.$client.prepare<{ type: CustomType }, [string]>(
     "SELECT type FROM notification_preferences WHERE user_id = ? AND type GLOB 'custom.*' ORDER BY type",
   )
+  const receivedTypes = orm.$client.prepare<{ type: CustomType }, [string]>(
+    `SELECT DISTINCT type FROM notifications WHERE user_id = ? AND type GLOB 'custom.*'
+     ORDER BY type LIMIT 100`,
+  )
   const own = (userId: string, id: string) =>
     and(eq(notifications.userId, userId), eq(notifications.id, id))
   const shown = (userId: string) =>
@@ -166,6 +170,9 @@ export function createNotificationStore(orm: Orm) {
       preference().get({ userId, type }),
     listCustomTypes: (userId: string): CustomType[] =>
       customTypes.all(userId).map(({ type }) => type),
+    /** Types of the platform of which the user has notifications. */
+    listReceivedTypes: (userId: string): CustomType[] =>
+      receivedTypes.all(userId).map(({ type }) => type),
     upsertPreference(row: PreferenceRow) {
       const { userId, type } = notificationPreferences
       orm
