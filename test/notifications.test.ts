@@ -408,17 +408,19 @@ describe('preferences', () => {
     expect(alone.body.error.details).toEqual({ body: 'must name something to change' })
   })
 
-  test.each([{ follow_new: {} }, { follow_new: { foo: true }, 'custom.x': {} }])(
-    '%j names nothing to change',
-    async (body) => {
-      await using fed = await startFed()
-      const answer = await fed.service.call('PUT', preferences, { token: fed.ada.token, body })
-      expect([answer.status, answer.body.error.details]).toEqual([
-        400,
-        { body: 'must name something to change' },
-      ])
-    },
-  )
+  test.each([
+    { follow_new: {} },
+    { follow_new: { foo: true }, 'custom.x': {} },
+    { chat_message: { in_app: false } },
+    { nonsense: { push: false }, broadcast: {} },
+  ])('%j names nothing to change', async (body) => {
+    await using fed = await startFed()
+    const answer = await fed.service.call('PUT', preferences, { token: fed.ada.token, body })
+    expect([answer.status, answer.body.error.details]).toEqual([
+      400,
+      { body: 'must name something to change' },
+    ])
+  })
 
   test('null leaves a type or a channel unchanged', async () => {
     await using fed = await startFed()

@@ -375,6 +375,8 @@ describe('the state of a conversation', () => {
     [{ state: 'closed' }, 'state'],
     [{ data: 'text' }, 'data'],
     [{ data: { a: 'x'.repeat(4_096) } }, 'data'],
+    [{ data: { a: [{ b: '\ud800' }] } }, 'data'],
+    [{ data: { '\u0000': 1 } }, 'data'],
     [{ state: null }, 'body'],
   ])('%j is refused', async (body, field) => {
     const { conversationId } = await service.pair()

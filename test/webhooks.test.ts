@@ -302,6 +302,8 @@ describe('an event', () => {
     await waitFor(async () => (await own.deliveries(id))[0]?.status === 'failed')
     const retry = async (since: string) =>
       (await own.ask('POST', `${path}/${id}/deliveries/retry`, { since })).body
+    expect(await retry(sent.created_at)).toEqual({ retried: 0 })
+    expect((await own.deliveries(id))[0]).toMatchObject({ response_status: 410 })
     await own.ask('PATCH', `${path}/${id}`, { enabled: true })
     await own.service.say(a, conversationId, 'accepted')
     await waitFor(async () => (await own.deliveries(id)).some(isDelivered))
@@ -341,6 +343,9 @@ describe('an event', () => {
     expect(delivered.map(({ user_id, read }) => [user_id, read])).toEqual([[ada.id, true]])
     const payload = own.service.sqlite.query('SELECT event FROM webhook_deliveries').values()
     expect(JSON.stringify(payload)).not.toContain('title')
+    const ended = { status: 'failed', response: 'not sent: its subject was removed' }
+    expect(await own.deliveries(id)).toContainEqual(expect.objectContaining(ended))
+    expect(await own.deliveries(id)).toHaveLength(2)
   })
 })
 

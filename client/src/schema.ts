@@ -960,7 +960,7 @@ export interface CallCursorPage {
 }
 export interface FollowerImport {
   /**
-   * The followers: ids, or `ext:` and external ids.
+   * The followers: ids, or `ext:` and external ids; the whole body has at most 64 KiB.
    */
   follower_ids: string[]
 }
@@ -1857,7 +1857,7 @@ export interface RetrySince {
 }
 export interface Retried {
   /**
-   * How many are delivered again.
+   * How many are delivered again; none while the webhook is switched off.
    */
   retried: number
 }

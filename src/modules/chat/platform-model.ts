@@ -14,6 +14,7 @@ import {
 import { samples } from '../../api/samples.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
+import { isMalformed } from '../../lib/text.ts'
 import {
   messageFields,
   messageProblems,
@@ -86,7 +87,13 @@ export type PlatformConversationUpdate = Static<typeof PlatformConversationUpdat
 
 function dataProblems(data: unknown): FieldProblems {
   if (typeof data !== 'object' || data === null) return {}
-  const bytes = Buffer.byteLength(JSON.stringify(data))
+  let hasMalformedText = false
+  const text = JSON.stringify(data, (key, value) => {
+    hasMalformedText ||= isMalformed(key) || (typeof value === 'string' && isMalformed(value))
+    return value
+  })
+  if (hasMalformedText) return { data: problem('malformed_text') }
+  const bytes = Buffer.byteLength(text)
   return bytes > maxDataBytes ? { data: problem('too_many_bytes', maxDataBytes) } : {}
 }
 

@@ -30,6 +30,7 @@ import {
   deliveryChannels,
   deliveryStates,
   isCustomType,
+  isPreferenceType,
   type KnownType,
   notificationTypes,
   type PreferenceType,
@@ -283,8 +284,11 @@ export const Preferences = Type.Object(
     ...perCustomType(ChannelsField),
   },
 )
-const namesNoChannel = (value: unknown) =>
-  typeof value === 'object' && !Object.keys(channels).some((name) => name in (value ?? {}))
+const namesChannel = ([type, value]: [string, unknown]) => {
+  if (!isPreferenceType(type)) return false
+  const { properties } = type === 'chat_message' ? messageChannelChanges : channelChanges
+  return typeof value !== 'object' || Object.keys(value ?? {}).some((name) => name in properties)
+}
 
 export const PreferencesUpdate = Change(
   Body(
@@ -310,7 +314,7 @@ export const PreferencesUpdate = Change(
           )
         : [],
     )
-    if (Object.values(given).every(namesNoChannel)) return { body: problem('nothing_to_change') }
+    if (!Object.entries(given).some(namesChannel)) return { body: problem('nothing_to_change') }
     return Object.fromEntries(wrong)
   },
 )

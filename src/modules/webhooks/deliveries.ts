@@ -64,8 +64,11 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     const { id, attempts, signal, withOutcome } = run
     const webhook = store.find(webhook_id)
     const data = dataOf(event)
-    // The webhook or the subject of the event was deleted.
-    if (!webhook || !data) return undefined
+    if (!webhook) return undefined
+    if (!data) {
+      withOutcome(() => store.markNotSent(webhook.id, id, 'not sent: its subject was removed'))
+      return undefined
+    }
     const delivery = { id, webhook, event, attempts }
     if (webhook.disabledAt !== null) {
       withOutcome(() => store.upsertDelivery(rowOf(delivery, notSent)))

@@ -119,7 +119,12 @@ export const RetrySince = Body('RetrySince', {
 })
 
 export const Retried = Type.Object(
-  { retried: Type.Integer({ description: 'How many are delivered again.', examples: [3] }) },
+  {
+    retried: Type.Integer({
+      description: 'How many are delivered again; none while the webhook is switched off.',
+      examples: [3],
+    }),
+  },
   { title: 'Retried' },
 )
 

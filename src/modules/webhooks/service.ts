@@ -146,9 +146,10 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
 
     /** Does so for all kept deliveries that were not accepted, and all that wait, of events since a time (ms since the
      *  epoch).
-     *  @returns their number
+     *  @returns their number; 0 while the webhook is switched off
      *  @throws not_found */
     async retrySince(idText: string, since: number, by: By): Promise<number> {
+      if (mustFind(idText).disabledAt !== null) return 0
       const { id: receiver, count } = await write(() => {
         const webhook = mustFind(idText)
         const missed = store.listUndelivered(webhook.id, since)

@@ -78,6 +78,11 @@ export function createWebhookStore(orm: Orm) {
       const one = oneDelivery(webhookId, id)
       return orm.update(webhookDeliveries).set(changes).where(one).returning().get()
     },
+    /** Ends a delivery that was tried before. */
+    markNotSent(webhookId: string, id: string, response: string): void {
+      const ended = { status: 'failed', responseStatus: null, response } as const
+      orm.update(webhookDeliveries).set(ended).where(oneDelivery(webhookId, id)).run()
+    },
     findDelivery: (webhookId: string, id: string): DeliveryRow | undefined =>
       orm.select().from(webhookDeliveries).where(oneDelivery(webhookId, id)).get(),
     /** Oldest first; at most some hundred are kept. */
