@@ -231,6 +231,27 @@ describe('an uploaded image', () => {
     expect(stored.subarray(-jpeg.length + 20).equals(jpeg.subarray(20))).toBe(true)
   })
 
+  test('that is a JPEG has no thumbnail in its head', async () => {
+    const jfif = Buffer.from('4a46494600010100000100010202', 'hex')
+    const thumbnail = jpegSegment(0xe0, Buffer.concat([jfif, Buffer.from('SECRETSECRET')]))
+    const { body } = await upload(service, ada, Buffer.concat([head, thumbnail, jpeg.subarray(2)]))
+    const stored = storedBytes(body.id)
+    expect(stored.includes('SECRET')).toBe(false)
+    expect(stored.subarray(6, 20).toString('hex')).toBe(
+      '4a464946000101000001000100 00'.replace(' ', ''),
+    )
+  })
+
+  test('that is a WebP whose first picture is a part of the whole has no placeholder', async () => {
+    const part = Buffer.from(frame)
+    // The width of the picture, less one.
+    part[8 + 6] = 19
+    const bytes = webpOf(vp8x(0x02), webpChunk('ANIM', Buffer.alloc(6)), part, frame)
+    const { body } = await upload(service, ada, bytes, { type: 'image/webp' })
+    expect(body).toMatchObject({ width: 40, height: 20 })
+    expect(Object.keys(body)).not.toContain('placeholder')
+  })
+
   test.each([1, 2, 7, 64, 1_000])('is cleaned alike in chunks of %d bytes', async (size) => {
     for (const bytes of [
       dirtyJpeg,

@@ -566,6 +566,21 @@ describe('quiet hours', () => {
     expect(all.waiting()).toBe(0)
   })
 
+  test.each([
+    [{ links: { home: 'rooms://home' }, app_url: 'https://app.example.com/' }, 'rooms://home'],
+    [{ app_url: 'https://app.example.com/' }, 'https://app.example.com/'],
+  ])('make one push of several that leads, with %j, to %s', async (settings, link) => {
+    await using all = await startQuiet()
+    const { token } = await all.service.registerAs('admin')
+    await all.service.call('PATCH', '/v1/admin/settings', { token, body: settings })
+    for (let n = 0; n < 2; n++) await all.notify({})
+    await all.settle()
+    await end(all)
+    expect(all.google.sends.map(({ message }) => message)).toMatchObject([
+      { data: { type: 'summary', link } },
+    ])
+  })
+
   test('push nothing that was read before they end', async () => {
     await using all = await startQuiet()
     const { service, ada } = all

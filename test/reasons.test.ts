@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { AuditRow } from '../src/db/audit-trail.ts'
 import { AppError, type ErrorKind, errors } from '../src/lib/errors.ts'
 import { locales, texts } from '../src/lib/i18n.ts'
+import { findRefusedOrigin } from '../src/modules/operator/refused-origins.ts'
 import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'
 
@@ -223,4 +225,13 @@ test('a page of an origin that is not allowed is logged once an hour, and shown 
   const { warnings } = (await service.call('GET', '/v1/admin/system', root)).body
   const { message } = warnings.find(({ code }: { code: string }) => code === 'origin_refused')
   expect(message).toContain('https://8.example.com')
+})
+
+test('a refused origin is no warning once it is allowed, or after a day', () => {
+  const refused = { at: 0, details: '{"origin":"https://a.example"}' } as AuditRow
+  const found = (corsOrigins: string[], now = 0) =>
+    findRefusedOrigin({ findLatest: () => refused }, { corsOrigins }, now)
+  expect(found(['https://b.example'])).toBe('https://a.example')
+  expect(found(['https://a.example'])).toBeUndefined()
+  expect(found([], 86_400_001)).toBeUndefined()
 })

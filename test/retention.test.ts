@@ -106,6 +106,18 @@ describe('messages older than message_retention_days', () => {
     expect(runs(it.service)).toEqual([{ messages: '2', tickets: '0' }])
   })
 
+  test('that were silent notices do not lower the count of unread ones', async () => {
+    await using it = await open()
+    const { token } = await it.service.issueKey(['messages'])
+    const notice = { user_ids: [it.a.id, it.b.id], body: 'silent' }
+    await it.service.call('POST', '/v1/service/messages', { token, body: notice })
+    await it.wait(40)
+    await it.say('one')
+    await setDays(it.service, it.admin, { message_retention_days: 30 })
+    await it.night()
+    expect(await it.get(it.b, it.path)).toMatchObject({ first_seq: 2, unread_count: 1 })
+  })
+
   test('leave an empty conversation in the list, with files, removed texts and idempotency keys gone', async () => {
     await using it = await open()
     const { token } = it.a

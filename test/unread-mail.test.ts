@@ -263,6 +263,10 @@ describe('unread messages', () => {
     await all.say('word1')
     const notice = { user_ids: [all.ada.id, all.bob.id], body: 'word2', unread: true }
     await all.service().call('POST', '/v1/service/messages', { token, body: notice })
+    await all.service().call('POST', '/v1/service/messages', {
+      token,
+      body: { ...notice, body: 'word4', unread: false },
+    })
     await all.say('word3')
     await all.pass(16)
     // Ada gets one with the notice, too.
@@ -270,6 +274,44 @@ describe('unread messages', () => {
     const shown = mail?.text.match(/^(ada|Harbour|word\d)$/gm)
     // The mail ends with the name of the platform.
     expect(shown).toEqual(['ada', 'word1', 'word3', 'Harbour', 'word2', 'Harbour'])
+  })
+
+  test('of several conversations lead to the first page; archived ones are left out', async () => {
+    await using all = await startPair()
+    await all.set({
+      links: { conversation: 'https://app.example.com/c/{id}', home: 'rooms://home' },
+    })
+    const service = all.service()
+    const [eve, fay] = [await service.register('eve'), await service.register('fay')]
+    const talks = [
+      await service.openConversation(eve, all.bob),
+      await service.openConversation(fay, all.bob),
+    ] as const
+    const write = (from: Person, talk: string, body: string) =>
+      all.as(from, 'POST', `/v1/chat/conversations/${talk}/messages`, { body })
+    await write(fay, talks[1], 'word9')
+    await all.as(all.bob, 'PUT', `/v1/chat/conversations/${talks[1]}/archive`)
+    await all.say('word1')
+    await all.pass(16)
+    const [one] = all.mails()
+    expect(one && bodiesOf(one)).toEqual(['word1'])
+    expect(one?.text).toContain(`https://app.example.com/c/${all.talk}`)
+    await all.as(all.bob, 'GET', '/v1/users/me')
+    await write(eve, talks[0], 'word2')
+    await all.say('word3')
+    await all.pass(16)
+    const [, several] = all.mails()
+    expect(several && bodiesOf(several)).toEqual(['word2', 'word3'])
+    expect(several?.text).toContain('rooms://home')
+    expect(several?.text).not.toContain('/c/')
+  })
+
+  test('show at most 200 characters of each', async () => {
+    await using all = await startPair()
+    await all.say('é'.repeat(300))
+    await all.pass(16)
+    const [shown = ''] = all.mails()[0]?.text.match(/é+…?/) ?? []
+    expect(shown).toBe(`${'é'.repeat(199)}…`)
   })
 
   test.each([
