@@ -762,6 +762,32 @@ testAtLength(
 )
 
 testAtLength(
+  'a standby leads with its copy when both the bucket and the leader are lost',
+  async () => {
+    await using pair = await startPair({ REPLICA_ACK: 'bucket' })
+    const a = await pair.leader('a')
+    const b = await pair.standby('b')
+    const people = await meet(a.base)
+    expect(await say(a.base, people, 'kept')).toBe(201)
+    // Until the standby has it.
+    const end = () => pair.store.keys('log/').at(-1) ?? ''
+    const written = end()
+    await waitFor(() => end() > written, 'a heartbeat')
+    await waitOut(1_000)
+    await a.end('SIGKILL')
+    for (const key of pair.store.keys()) pair.store.delete(key)
+    await b.ready()
+    expect(await texts(b.base, people)).toEqual(['kept'])
+    expect(await waitFor(async () => (await say(b.base, people, 'new')) === 201)).toBe(true)
+    rmSync(a.dataDir, { recursive: true })
+    const again = await pair.standby('a')
+    await b.end('SIGKILL')
+    await again.ready()
+    expect(await texts(again.base, people)).toEqual(['kept', 'new'])
+  },
+)
+
+testAtLength(
   'a node that does not know the version of the database does not touch the log',
   async () => {
     await using pair = await startPair()
