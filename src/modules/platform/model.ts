@@ -62,7 +62,8 @@ export const CreatedServiceKey = Type.Object(
 
 export const FollowerImport = Body('FollowerImport', {
   follower_ids: Type.Array(Sample(samples.guest.id), {
-    description: 'The followers: ids, or `ext:` and external ids; the whole body has at most 64 KiB.',
+    description:
+      'The followers: ids, or `ext:` and external ids; the whole body has at most 64 KiB.',
     maxItems: 1_000,
   }),
 })
