@@ -259,6 +259,64 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
+  testAtLength(
+    'a new ticket counts in the title, and is shown by the desktop in a hidden tab',
+    async () => {
+      page = await pages.openConsole('/console/account')
+      await page.evaluate(() => {
+        const shown: [title: string, id: string][] = []
+        class Shown {
+          static permission = 'granted'
+          static requestPermission = async () => 'granted'
+          constructor(title: string, { tag }: { tag: string }) {
+            shown.push([title, tag])
+          }
+        }
+        Object.assign(globalThis, { Notification: Shown, shown })
+      })
+      await page.getByLabel('Notify me of tickets that wait').check()
+      const areas = page.getByRole('navigation', { name: 'Areas' })
+      await areas.getByRole('link', { name: 'Desk' }).click()
+      const zoe = await customer('Zoe')
+      await zoe.open('In sight')
+      const waiting = async () => (await admin('GET', '/v1/admin/support/counts')).body.waiting
+      const count = async () => Number(/^\((\d+)\)/.exec(await page.title())?.[1] ?? 0)
+      await waitFor(async () => (await count()) === (await waiting()))
+      await page.evaluate(() => {
+        Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })
+      })
+      const id = await zoe.open('Out of sight')
+      await waitFor(async () => (await page.evaluate('shown.length')) === 1)
+      expect(await page.evaluate('shown')).toEqual([[expect.stringContaining('Out of sight'), id]])
+      await waitFor(async () => (await count()) === (await waiting()))
+      await page.goto(`${pages.base}/console/desk`)
+    },
+  )
+
+  testAtLength(
+    'a canned reply names the person, any of many is found, and addresses are links',
+    async () => {
+      for (let n = 0; n < 120; n++)
+        await admin('POST', '/v1/admin/support/canned-replies', {
+          title: `Answer ${n}`,
+          body: `Hello {name}, see https://example.com/${n}.`,
+        })
+      const id = await (await customer('Nora')).open('Help with login')
+      await page.goto(`${pages.base}/console/desk/${id}`)
+      await said('Help with login?')
+      await page.keyboard.press('r')
+      await page.keyboard.type('/answer 117')
+      await page.getByRole('option', { name: 'Answer 117' }).waitFor()
+      await page.keyboard.press('Enter')
+      const field = page.getByRole('textbox', { name: 'Reply' })
+      expect(await field.inputValue()).toBe('Hello Nora, see https://example.com/117.')
+      await button('Send').click()
+      const link = page.getByRole('log').getByRole('link', { name: 'https://example.com/117' })
+      expect(await link.getAttribute('href')).toBe('https://example.com/117')
+      expect(await link.getAttribute('rel')).toBe('noreferrer')
+    },
+  )
+
   testAtLength('a late undo changes its own ticket and does not switch to another', async () => {
     const ida = await customer('Ida')
     const id = await ida.open('Late undo')

@@ -29,6 +29,16 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await expectAccessible(page)
   })
 
+  testAtLength('an admin who forgot the password gets a link', async () => {
+    await page.getByRole('button', { name: 'Forgot the password?' }).click()
+    await expectAccessible(page, 'dialog')
+    await page.getByRole('dialog').getByLabel('Your address').fill(pages.admin.email)
+    const asked = page.waitForResponse('**/v1/auth/password/forgot')
+    await page.getByRole('button', { name: 'Mail the link' }).click()
+    expect((await asked).status()).toBe(204)
+    await page.getByText(pages.admin.email).waitFor()
+  })
+
   test('the session of an app on the same origin survives a visit of the console', async () => {
     const { email } = await pages.register('Ana')
     /** Runs the client of an app in the page. */
