@@ -282,9 +282,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
       const waiting = async () => (await admin('GET', '/v1/admin/support/counts')).body.waiting
       const count = async () => Number(/^\((\d+)\)/.exec(await page.title())?.[1] ?? 0)
       await waitFor(async () => (await count()) === (await waiting()))
-      await page.evaluate(() => {
-        Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })
-      })
+      await page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")
       const id = await zoe.open('Out of sight')
       await waitFor(async () => (await page.evaluate('shown.length')) === 1)
       expect(await page.evaluate('shown')).toEqual([[expect.stringContaining('Out of sight'), id]])
