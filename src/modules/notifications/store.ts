@@ -9,7 +9,12 @@ import {
 import { eachRow, lazy, listById, placeholders } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
-import type { CustomType, PreferenceType } from '../../lib/vocabulary.ts'
+import {
+  type CustomType,
+  isCustomType,
+  type NotificationType,
+  type PreferenceType,
+} from '../../lib/vocabulary.ts'
 
 export type NotificationRow = typeof notifications.$inferSelect
 type PreferenceRow = typeof notificationPreferences.$inferSelect
@@ -68,9 +73,8 @@ export function createNotificationStore(orm: Orm) {
   const customTypes = orm.$client.prepare<{ type: CustomType }, [string]>(
     "SELECT type FROM notification_preferences WHERE user_id = ? AND type GLOB 'custom.*' ORDER BY type",
   )
-  const receivedTypes = orm.$client.prepare<{ type: CustomType }, [string]>(
-    `SELECT DISTINCT type FROM notifications WHERE user_id = ? AND type GLOB 'custom.*'
-     ORDER BY type LIMIT 100`,
+  const newestTypes = orm.$client.prepare<{ type: NotificationType }, [string]>(
+    'SELECT type FROM notifications WHERE user_id = ? ORDER BY id DESC LIMIT 1000',
   )
   const own = (userId: string, id: string) =>
     and(eq(notifications.userId, userId), eq(notifications.id, id))
@@ -170,9 +174,9 @@ export function createNotificationStore(orm: Orm) {
       preference().get({ userId, type }),
     listCustomTypes: (userId: string): CustomType[] =>
       customTypes.all(userId).map(({ type }) => type),
-    /** Types of the platform of which the user has notifications. */
+    /** Types of the platform among the user's newest thousand notifications. */
     listReceivedTypes: (userId: string): CustomType[] =>
-      receivedTypes.all(userId).map(({ type }) => type),
+      [...new Set(newestTypes.all(userId).map(({ type }) => type))].filter(isCustomType).sort(),
     upsertPreference(row: PreferenceRow) {
       const { userId, type } = notificationPreferences
       orm
