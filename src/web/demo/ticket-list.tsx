@@ -62,7 +62,7 @@ function TicketRow({ ticket }: { ticket: TicketListItem }) {
   )
 }
 
-const tones = { open: 'accent', in_progress: 'warning', resolved: 'good', closed: '' } as const
+const tones = { open: 'warning', in_progress: '', resolved: 'good', closed: '' } as const
 
 export function StatusBadge({ status }: { status: TicketListItem['status'] }) {
   return <span class={`badge ${tones[status]}`}>{all.tickets.statuses[status]}</span>
