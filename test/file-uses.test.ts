@@ -440,6 +440,12 @@ describe('several files of a message', () => {
         { attachments: 'can stand only in a message of type file' },
       ])
     }
+    expect(await refused({ ...several(mine), file_url: 'https://a.example/other' })).toEqual([
+      400,
+      { file_url: 'must be that of the first attachment' },
+    ])
+    const same = await send(a, conversationId, { ...several(mine), file_url: mine.file_url })
+    expect(same.status).toBe(201)
     const ten = await send(a, conversationId, several(...eleven.slice(1)))
     expect([ten.status, ten.body.attachments.length]).toEqual([201, 10])
   })

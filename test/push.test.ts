@@ -1325,6 +1325,23 @@ describe('mail about replies of support', () => {
     expect(buttons).toEqual([`rooms://help/${ticketId}`, 'rooms://home'])
   })
 
+  test('shows no name of a person as a link', async () => {
+    await using desk = await startDesk()
+    const { service, ada, clock, toAda, notify, until } = desk
+    const eve = await service.register('eve')
+    await service.call('PUT', '/v1/notifications/preferences', {
+      token: ada.token,
+      body: { follow_new: { email: true } },
+    })
+    const data = { follower_id: eve.id, follower_name: 'Win at evil.com/x' }
+    await notify({ type: 'follow_new', data })
+    clock.advance(200_000)
+    await until(() => toAda().length === 1)
+    const [mail] = toAda()
+    expect(mail?.text).toContain('Win at evil com x follows you now.')
+    expect(mail?.raw).not.toContain('evil.com')
+  })
+
   test('is one mail for simultaneous replies, whatever else is unread', async () => {
     await using desk = await startDesk()
     const { clock, toAda, notify, answer, settle, until } = desk

@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
+import { texts } from '../src/lib/i18n.ts'
 import { excerptOf } from '../src/lib/text.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -304,6 +305,27 @@ describe('unread messages', () => {
     expect(several && bodiesOf(several)).toEqual(['word2', 'word3'])
     expect(several?.text).toContain('rooms://home')
     expect(several?.text).not.toContain('/c/')
+  })
+
+  test('show names as no links, captions, and the names of all files', async () => {
+    await using all = await startPair()
+    await all.as(all.ada, 'PATCH', '/v1/users/me', { display_name: 'Win at evil.com/x @now' })
+    const send = (content: object) =>
+      all.as(all.ada, 'POST', `/v1/chat/conversations/${all.talk}/messages`, {
+        type: 'file',
+        ...content,
+      })
+    const file = (name: string) => ({ file_url: `https://a.example/${name}`, file_name: name })
+    await send({ body: 'word1', ...file('one.png') })
+    await send({ body: '', attachments: [file('two.png'), file('three.png')] })
+    await send({ body: '', file_url: 'https://a.example/4' })
+    await all.pass(16)
+    const [mail] = all.mails()
+    expect(subjectOf(mail?.text ?? '')).toBe('New messages: Win at evil com x now')
+    expect(mail?.text).not.toContain('evil.com')
+    expect(mail?.text).toContain('word1')
+    expect(mail?.text).toContain('two.png, three.png')
+    expect(mail?.text).toContain(texts.en.push.file)
   })
 
   test('show at most 200 characters of each', async () => {

@@ -970,7 +970,7 @@ export interface ImportCounts {
    */
   added: number
   /**
-   * Followers who were known.
+   * Followers who were known, or named before in the list.
    */
   already: number
   /**

@@ -77,6 +77,11 @@ export function normalizeEmail(text: string): string | undefined {
 /** The stored form of a valid address. Phone keyboards add a space after it. */
 export const storedEmail = (email: string): string => email.trim().toLowerCase()
 
+/** A name in a mail. Anybody can choose one that mail programs would show as a link. */
+export function plainName(name: string): string {
+  return name.replace(/[/:@\\]+|\.(?=\S)/g, ' ')
+}
+
 /** Removes e-mail addresses from an error message: mail servers quote the address that they refuse. */
 export function withoutAddresses(text: string): string {
   return text.replace(/[^\s<>@"]+@[^\s<>@"]+/g, '…@…')

@@ -162,19 +162,26 @@ export const NewMessage = Refined(
 )
 export type NewMessage = Static<typeof NewMessage>
 
-/** A text message needs a visible body and has no `attachments`; a file message needs a `file_url`. */
+type GivenContent = { body?: unknown; file_url?: unknown; attachments?: unknown }
+
+/** A text message needs a visible body and has no `attachments`; a file message needs a `file_url`, which is that of the
+ *  first attachment if there are some. */
 export function messageProblems(
-  message: { body?: unknown; file_url?: unknown; attachments?: unknown },
+  { body, file_url, attachments }: GivenContent,
   type: SentType | null | undefined,
 ): FieldProblems {
-  const { body } = message
-  const isMissing = (message.file_url ?? message.attachments ?? null) === null
-  if (type === 'file') return isMissing ? { file_url: problem('required') } : {}
+  // Otherwise the message would be sent without some of its files.
+  if (type === 'file') return fileProblems(file_url ?? null, attachments ?? null)
   return {
     ...(typeof body === 'string' && !isVisible(body) && { body: problem('blank') }),
-    // Without this the message would be sent without its files.
-    ...((message.attachments ?? null) !== null && { attachments: problem('file_message') }),
+    ...((attachments ?? null) !== null && { attachments: problem('file_message') }),
   }
+}
+
+function fileProblems(url: unknown, attachments: unknown): FieldProblems {
+  if (!Array.isArray(attachments)) return url === null ? { file_url: problem('required') } : {}
+  const isOther = url !== null && url !== attachments[0]?.file_url
+  return isOther ? { file_url: problem('first_attachment') } : {}
 }
 
 export const readUpTo = {

@@ -11,6 +11,10 @@ type Excerpt = { id: string; createdAt: number; isNotice: number; text: string }
 /** Only notices, or also messages of the other user. */
 type Origin = 'platform' | 'anybody'
 
+/** The text of a message; of a file message its caption, else the names of its files. Empty when there are none. */
+const shownText = `CASE type WHEN 'file' THEN coalesce(nullif(trim(body), ''),
+  (SELECT group_concat(value ->> 'file_name', ', ') FROM json_each(attachments)), file_name, '') ELSE body END`
+
 /** SQL over unread messages, for pushes. */
 export function createUnreadStore(orm: Orm) {
   const participant = (userId: string, conversationId: string) =>
@@ -27,7 +31,7 @@ export function createUnreadStore(orm: Orm) {
   const prepareExcerpts = (order: 'ASC' | 'DESC') =>
     sqlite.prepare<Excerpt, [string, number, string, string | null, string, number]>(
       `SELECT id, created_at AS createdAt, sender_id IS NULL AS isNotice,
-         CASE type WHEN 'file' THEN coalesce(file_name, body) ELSE body END AS text
+         ${shownText} AS text
        FROM messages WHERE conversation_id = ?1 AND seq > ?2 AND id > ?3
          AND (sender_id IS NULL OR (sender_id = ?4 AND sender_id <> ?5))
          AND is_silent = 0 AND broadcast_id IS NULL AND deleted_at IS NULL
@@ -75,7 +79,7 @@ export function createUnreadStore(orm: Orm) {
           id: messages.id,
           senderId: messages.senderId,
           senderName: users.displayName,
-          text: sql<string>`CASE ${messages.type} WHEN 'file' THEN coalesce(${messages.fileName}, ${messages.body}) ELSE ${messages.body} END`,
+          text: sql<string>`${sql.raw(shownText)}`,
           createdAt: messages.createdAt,
         })
         .from(messages)

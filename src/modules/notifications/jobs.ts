@@ -6,7 +6,7 @@ import { type Locale, texts } from '../../lib/i18n.ts'
 import { linkTo } from '../../lib/links.ts'
 import { createLru } from '../../lib/lru.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
-import { isVisible } from '../../lib/text.ts'
+import { isVisible, plainName } from '../../lib/text.ts'
 import {
   type KnownType,
   knownType,
@@ -348,6 +348,15 @@ export function shownAt(
   return { ...textOf(usual, names), data: { ...ids, ...names } }
 }
 
+/** A notification for a mail, see `plainName`. */
+function withPlainNames({ type, title, body, data }: NotificationRow) {
+  const names = Object.entries(keysOf(data, /_name$/))
+  const inText = (text: string) =>
+    names.reduce((before, [, name]) => before.replaceAll(name, () => plainName(name)), text)
+  const plain = Object.fromEntries(names.map(([key, name]) => [key, plainName(name)]))
+  return { type, title: inText(title), body: inText(body), data: { ...data, ...plain } }
+}
+
 const keysOf = (data: Record<string, string>, pattern: RegExp) =>
   Object.fromEntries(Object.entries(data).filter(([key]) => pattern.test(key)))
 
@@ -406,7 +415,7 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
     const { id: userId, email: to, locale, displayName: name } = person
     const platform = settings.get('platform_name')
     const level = settings.get('mail_content')
-    const items = unread.map((row) => shownAt(level, row, { locale, platform }))
+    const items = unread.map((row) => shownAt(level, withPlainNames(row), { locale, platform }))
     const link = commonLinkOf(settings.get('links'), unread)
     const about = { userId, types: [...new Set(unread.map(({ type }) => type))] }
     return {

@@ -104,7 +104,7 @@ export function createNotifier(core: Core, parts: Parts) {
     })
     const [only] = unknown
     if (only && references.length === 1) throw invalidField(only.field, 'unknown_user')
-    return { ids: [...ids], unknown: unknown.map(({ reference }) => reference) }
+    return { ids: [...ids], unknown: [...new Set(unknown.map(({ reference }) => reference))] }
   }
 
   function callerOf(type: NotificationType, guestId = '') {

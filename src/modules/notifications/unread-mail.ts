@@ -6,7 +6,7 @@ import { texts } from '../../lib/i18n.ts'
 import { linkTo } from '../../lib/links.ts'
 import { createLru } from '../../lib/lru.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
-import { excerptOf, isVisible } from '../../lib/text.ts'
+import { excerptOf, isVisible, plainName } from '../../lib/text.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 import type { Preferences } from './preferences.ts'
@@ -163,7 +163,7 @@ function itemsOf(
     ...Map.groupBy(messages, ({ senderName }) => senderName),
   ])
   return senders.map(([senderName, messages]) => ({
-    title: senderName ?? platform,
+    title: senderName === null ? platform : plainName(senderName),
     body: level === 'full' ? messages.map(excerpt).join('\n\n') : push.message,
   }))
 }

@@ -71,7 +71,10 @@ export const FollowerImport = Body('FollowerImport', {
 export const ImportCounts = Type.Object(
   {
     added: described(Type.Integer({ examples: [1] }), 'Followers who were new.'),
-    already: described(Type.Integer({ examples: [0] }), 'Followers who were known.'),
+    already: described(
+      Type.Integer({ examples: [0] }),
+      'Followers who were known, or named before in the list.',
+    ),
     unknown: Type.Array(Type.String(), {
       description: 'The ids that name nobody, as they were given.',
       examples: [[]],

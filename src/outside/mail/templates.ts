@@ -7,6 +7,7 @@ import {
   mailButton,
   type StoppableMail,
 } from '../../lib/mail-texts.ts'
+import { plainName } from '../../lib/text.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { buttonMark, oneLine } from './face.ts'
 
@@ -42,7 +43,7 @@ export function renderMail<K extends MailKind>(
   const values = {
     ...fields,
     platform: settings.get('platform_name'),
-    name: withoutAddress(name),
+    name: plainName(name),
     link,
     title: titleOf(items),
     items: items.map(textItem).join('\n\n---\n\n'),
@@ -76,9 +77,6 @@ const fill = (text: string, values: Record<string, string>) =>
     Object.hasOwn(values, name) ? (values[name] ?? '') : whole,
   )
 
-// Anybody can register the address of another person under a name that mail programs would show as a link.
-const withoutAddress = (name: string) => name.replace(/[/:@\\]+|\.(?=\S)/g, ' ')
-
 function titleOf(items: readonly MailItem[]): string {
   const title = items[0]?.title ?? ''
   return items.length > 1 ? `${title} (${items.length})` : title
@@ -100,8 +98,9 @@ export type OwnerMessage = {
 export function ownerMessageItem(
   settings: ShownSettings,
   locale: Locale,
-  { id, subject, body, category, priority, owner: { name, email }, link }: OwnerMessage,
+  { id, subject, body, category, priority, owner: { name: given, email }, link }: OwnerMessage,
 ): MailItem {
+  const name = plainName(given)
   const level = settings.get('mail_content')
   const { push, desk } = texts[locale]
   if (level === 'none') return { title: settings.get('platform_name'), body: push.message, link }
