@@ -112,14 +112,14 @@ export const definitions = {
       Sample('https://api.example.com/v1/files/tL7vV466OWRooNWgbEawpFdSnpeuFupCyXB2p1QnzQc/a.png'),
     ),
     () => null,
-    'Logo in mails and account pages: the address of an uploaded image.',
+    'Logo in mails, account pages, tabs and the console: the address of an uploaded image.',
   ),
   accent: setting(
     CheckedText((text) => (/^#[0-9a-f]{6}$/i.test(text) ? undefined : problem('colour')), {
       examples: ['#1d4ed8'],
     }),
     () => '#1d4ed8',
-    'Colour of buttons in mails and account pages.',
+    'Colour of buttons in mails and account pages, and of the sign of a platform without a logo.',
   ),
   links: setting(
     Type.Object(

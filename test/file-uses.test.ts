@@ -444,7 +444,8 @@ describe('several files of a message', () => {
       400,
       { file_url: 'must be that of the first attachment' },
     ])
-    const same = await send(a, conversationId, { ...several(mine), file_url: mine.file_url })
+    const first = { file_url: mine.file_url, client_id: 'first too' }
+    const same = await send(a, conversationId, { ...several(mine), ...first })
     expect(same.status).toBe(201)
     const ten = await send(a, conversationId, several(...eleven.slice(1)))
     expect([ten.status, ten.body.attachments.length]).toEqual([201, 10])

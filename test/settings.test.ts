@@ -36,6 +36,10 @@ const defaults = {
   registration: 'open',
 }
 
+/** The icon of a page's tab, which also is the sign in the console. */
+const iconIn = (html: string) =>
+  decodeURIComponent(/<link rel="icon" href="([^"]*)">/.exec(html)?.[1] ?? '')
+
 test('settings begin with their defaults, and can be put back as they were shown', async () => {
   expect(await read()).toEqual(defaults)
   const answer = await change(await read())
@@ -129,6 +133,7 @@ test('the logo is an uploaded image, which is kept while it is the logo', async 
   const text = await upload(service, admin, Buffer.from('x'), { type: 'text/plain' })
   expect((await change({ logo_url: text.body.file_url })).status).toBe(400)
   expect((await change({ logo_url: logo.body.file_url })).body.logo_url).toBe(logo.body.file_url)
+  expect(iconIn((await service.call('GET', '/console')).body)).toBe(logo.body.file_url)
   const unusedSince = () =>
     service.sqlite
       .query<{ at: number | null }, [string]>('SELECT unused_since AS at FROM files WHERE id = ?')
@@ -275,6 +280,7 @@ describe('the face of the platform', () => {
       expect(body).toContain('<a href="https://app.example.com/?a=1&amp;b=&quot;">Back to Rooms')
       expect(body).toContain('<link rel="stylesheet" href="/platform.css"></head>')
       expect(body).not.toMatch(/hostline/i)
+      expect(iconIn(body)).toMatch(/fill="#ffee00".*>R</)
     }
     const { body: console } = await service.call('GET', '/console')
     expect(console).toContain('<title>Rooms &lt;b&gt;&amp; &quot;Co&quot; $&amp; {link}</title>')
@@ -283,6 +289,7 @@ describe('the face of the platform', () => {
       expect(text).toContain('<title>Rooms &lt;b&gt;&amp; &quot;Co&quot; $&amp; {link}</title>')
       expect(text).not.toContain('Hostline')
     }
+    expect(iconIn(console)).toMatch(/fill="#ffee00".*>R</)
     const { body: start } = await service.call('GET', '/')
     expect(start).toContain('<span class="word-mark">Rooms &lt;b&gt;')
     const { body: style, headers } = await service.call('GET', '/platform.css')

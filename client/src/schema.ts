@@ -2073,11 +2073,11 @@ export interface Settings {
    */
   support_email: string | null
   /**
-   * Logo in mails and account pages: the address of an uploaded image.
+   * Logo in mails, account pages, tabs and the console: the address of an uploaded image.
    */
   logo_url: string | null
   /**
-   * Colour of buttons in mails and account pages.
+   * Colour of buttons in mails and account pages, and of the sign of a platform without a logo.
    */
   accent: string
   links: Links
@@ -2121,11 +2121,11 @@ export interface SettingsUpdate {
    */
   support_email?: (string | null) | null
   /**
-   * Logo in mails and account pages: the address of an uploaded image.
+   * Logo in mails, account pages, tabs and the console: the address of an uploaded image.
    */
   logo_url?: (string | null) | null
   /**
-   * Colour of buttons in mails and account pages.
+   * Colour of buttons in mails and account pages, and of the sign of a platform without a logo.
    */
   accent?: string | null
   /**

@@ -16,6 +16,7 @@ import {
   accountPage,
   inAccountFrame,
   withoutScript,
+  withPlatformIcon,
 } from './account/account-pages.ts'
 import {
   changeByForm,
@@ -65,12 +66,12 @@ export function pageRoutes(options: PagesOptions) {
         }),
       hidden,
     )
-    .use(appRoutes('/console', 'console', (html) => inName(html, settings)))
+    .use(appRoutes('/console', 'console', (html) => inPlatformName(html, settings)))
     .use(referenceRoutes(describe))
     .get('/platform.css', ({ set }) => platformStyle(set, settings), hidden)
     .get('/assets/:name', ({ set, request, params }) => asset(set, request, params.name), hidden)
   routes.use(mailPreferencesRoutes(options))
-  if (demo) routes.use(appRoutes('/demo', 'demo', (html) => inName(html, settings)))
+  if (demo) routes.use(appRoutes('/demo', 'demo', (html) => inPlatformName(html, settings)))
   for (const name of accountPageNames) routes.use(accountPageRoute(name, settings))
   return routes
 }
@@ -83,12 +84,15 @@ const accountPageNames = [
   'set-up',
 ] as const satisfies AccountPage[]
 
-/** Console and demo take the name of the platform from their title. */
 const inName = (html: string, settings: Settings) =>
   html.replace(
     /<title>.*<\/title>/,
     () => `<title>${Bun.escapeHTML(settings.get('platform_name'))}</title>`,
   )
+
+/** Console and demo take the name of the platform from their title, and its sign from their icon. */
+const inPlatformName = (html: string, settings: Settings) =>
+  withPlatformIcon(inName(html, settings), settings)
 
 /** A single-page app: every path below the prefix gets the same HTML. */
 function appRoutes(path: string, name: PageName, fill?: (html: string) => string) {

@@ -1,5 +1,6 @@
 import type { Settings } from '../../db/settings-store.ts'
 import { type Locale, type Texts, texts } from '../../lib/i18n.ts'
+import { textOn } from '../../outside/mail/face.ts'
 
 export type AccountPage = keyof Texts['pages']
 
@@ -48,6 +49,23 @@ const field = (name: string, label: string, attributes: string, hint = '') =>
 /** For pages that need none. */
 export const withoutScript = (html: string) => html.replace(/<script.*?<\/script>/gs, '')
 
+/** Shows the platform's logo in the tab, or else the first letter of its name. */
+export function withPlatformIcon(html: string, settings: Settings): string {
+  const icon = settings.get('logo_url') ?? initialIcon(settings)
+  return html.replace(
+    /<link rel="icon"[^>]*>/,
+    () => `<link rel="icon" href="${Bun.escapeHTML(icon)}">`,
+  )
+}
+
+function initialIcon(settings: Settings): string {
+  const accent = settings.get('accent')
+  const [first = ''] = settings.get('platform_name').toUpperCase()
+  const letter = `<text x="16" y="22.5" fill="${textOn(accent)}" font-family="sans-serif" font-size="18" font-weight="700" text-anchor="middle">${Bun.escapeHTML(first)}</text>`
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="${accent}"/>${letter}</svg>`
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`
+}
+
 /** A page in the name and colour of the platform, with a way back to the app. */
 export function inAccountFrame(html: string, { title, content, locale, settings }: Framed): string {
   const name = Bun.escapeHTML(settings.get('platform_name'))
@@ -61,7 +79,7 @@ export function inAccountFrame(html: string, { title, content, locale, settings 
 ${content}
 ${back}
 </main>`
-  return html
+  return withPlatformIcon(html, settings)
     .replace('<html lang="en">', `<html lang="${locale}">`)
     .replace('<title></title>', () => `<title>${title} · ${name}</title>`)
     .replace('</head>', '<link rel="stylesheet" href="/platform.css"></head>')
