@@ -209,7 +209,11 @@ function figuresOf(intervals: Interval[]): Figure[] {
       ),
       goal: ['≤', 50],
     },
-    { what: 'longest stop of the loop, ms', value: most(({ delays }) => Math.max(...delays)) },
+    {
+      what: 'longest stop of the loop, ms',
+      value: most(({ delays }) => Math.max(...delays)),
+      goal: ['≤', 50],
+    },
     { what: 'wal at most, MB', value: most(({ walMegabytes }) => walMegabytes), goal: ['≤', 32] },
   ]
 }

@@ -323,6 +323,25 @@ describe('an event', () => {
     expect(Object.keys(wrong.body.error.details)).toEqual(['since'])
   })
 
+  test('that waits begins a new series of attempts, also when its result was pruned', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver()
+    const { id } = await own.create(receiver.url, ['message.created'])
+    receiver.respond({ status: 500 }, { status: 500 }, { status: 500 })
+    const { sent } = await own.talk()
+    const tried = (count: number) =>
+      waitFor(() => own.waiting().find(({ attempts }) => attempts === count))
+    await tried(1)
+    own.clock.advance(10 * second)
+    await tried(2)
+    own.service.sqlite.run('DELETE FROM webhook_deliveries')
+    const body = { since: sent.created_at }
+    const retried = await own.ask('POST', `${path}/${id}/deliveries/retry`, body)
+    expect(retried.body).toEqual({ retried: 1 })
+    await waitFor(() => receiver.received.length === 3)
+    await tried(1)
+  })
+
   test('is sent in its current state, and not at all once it is gone', async () => {
     await using own = await startHost()
     await using receiver = startReceiver()
@@ -744,7 +763,7 @@ testAtLength(
       "UPDATE webhook_deliveries SET id = printf('00%024d', 4), status = 'waiting'",
     )
     expect((await host.show(id)).dropped_count).toBe(0)
-    await host.talk()
+    const { a, conversationId } = await host.talk()
     expect((await host.show(id)).dropped_count).toBe(5)
     const oldest = host.service.sqlite.query(
       'SELECT min(id) AS id, count(*) AS n FROM outbox WHERE receiver = ?',
@@ -769,6 +788,10 @@ testAtLength(
     const since = new Date(0).toISOString()
     const retried = await host.ask('POST', `${path}/${id}/deliveries/retry`, { since })
     expect(retried.body).toEqual({ retried: 100_000 })
+    // Looked at again after a thousand events; audited once an hour.
+    for (let n = 0; n < 1_000; n++) await host.service.say(a, conversationId, 'more')
+    expect((await host.show(id)).dropped_count).toBeGreaterThan(5)
+    expect(host.audited('webhook_events_dropped')).toHaveLength(1)
   },
 )
 
