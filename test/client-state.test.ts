@@ -307,3 +307,33 @@ test('blocks follow other devices', async () => {
   await blocks.add(friend.id)
   expect(names()).toEqual([friend.id])
 })
+
+test('the actions of a store take the options of a request', async () => {
+  await using chat = await startChat()
+  const { client, conversationId } = chat
+  await client.connect()
+  const inbox = openInbox(client)
+  const thread = openThread(client, conversationId)
+  const tickets = openTickets(client)
+  const { id } = await tickets.create({ subject: 'Help', body: 'x' })
+  const ticket = openTicket(client, id)
+  const notifications = openNotifications(client)
+  const blocks = openBlocks(client)
+  const aborted = { signal: AbortSignal.abort('left') }
+  const actions = [
+    inbox.open(chat.friend.id, aborted),
+    thread.send({ body: 'x' }, aborted),
+    thread.remove(id, aborted),
+    tickets.create({ subject: 'Help', body: 'x' }, aborted),
+    ticket.reply({ body: 'x' }, aborted),
+    ticket.closeTicket(aborted),
+    notifications.markRead(id, aborted),
+    notifications.markAllRead(aborted),
+    blocks.add(id, aborted),
+    blocks.remove(id, aborted),
+  ]
+  for (const action of actions) {
+    expect(await refusalOf(action)).toMatchObject({ name: 'AbortError', cause: 'left' })
+  }
+  for (const one of [inbox, thread, tickets, ticket, notifications, blocks]) one.close()
+})

@@ -458,6 +458,8 @@ describe('REST', () => {
     proxy.onNext('/v1/files', hang)
     const upload = client.files.upload(new Blob(['x']), { timeout: 20 })
     expect(await refusalOf(upload)).toMatchObject({ name: 'TimeoutError' })
+    proxy.onNext('/v1/auth/logout', hang)
+    expect(await refusalOf(client.logout({ timeout: 20 }))).toMatchObject({ name: 'TimeoutError' })
   })
 
   test('catches up after a message, oldest first, over all conversations', async () => {

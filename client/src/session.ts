@@ -1,6 +1,6 @@
 import type { Authenticated, TokenSet, User } from './contract.ts'
 import { ApiError, SessionEndedError } from './errors.ts'
-import type { HttpTransport } from './http.ts'
+import type { HttpTransport, RequestOptions } from './http.ts'
 import { type Platform, uniqueId } from './platform.ts'
 import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
 import { linkSignals } from './waiting.ts'
@@ -147,11 +147,12 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
 
     /** Ends the session here first, so that a reload meanwhile does not resume it, then at the service.
      *  @throws the network's error */
-    async logout(): Promise<void> {
+    async logout(options?: RequestOptions): Promise<void> {
       const left = current
       if (!left) return
       end('logged_out')
-      await revoke(http, left, closing)
+      const { signal, release } = linkSignals([options?.signal, closing])
+      await revoke(http, left, { ...options, signal }).finally(release)
     },
 
     /** Resumes the stored session after a reload. */
@@ -206,21 +207,23 @@ async function refresh(
   }
 }
 
+type Cancellable = RequestOptions & { signal: AbortSignal }
+
 /** Ends a session at the service, with renewed tokens when the access token has expired. */
-async function revoke(http: HttpTransport, session: StoredSession, signal: AbortSignal) {
+async function revoke(http: HttpTransport, session: StoredSession, options: Cancellable) {
   const send = (token: string, refreshToken: string) =>
     http({
       route: 'POST /v1/auth/logout',
       body: { refresh_token: refreshToken },
       token,
-      signal,
       outlivesPage: true,
+      ...options,
     })
   try {
     await send(session.accessToken, session.refreshToken)
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401)) throw error
-    const tokens = await refresh(http, session, signal)
+    const tokens = await refresh(http, session, options.signal)
     if (tokens) await send(tokens.access_token, tokens.refresh_token)
   }
 }

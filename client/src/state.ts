@@ -11,6 +11,8 @@ import type {
   QueuedMessage,
   QueuedReply,
   Refused,
+  RequestOptions,
+  SendOptions,
   Ticket,
   TicketListItem,
   TicketMessage,
@@ -99,8 +101,8 @@ export function openInbox(client: Client) {
     ...list.actions,
     /** Finds the conversation with a person, or creates it.
      *  @returns its id */
-    async open(userId: string): Promise<string> {
-      const { id } = await client.conversations.open(userId)
+    async open(userId: string, options?: RequestOptions): Promise<string> {
+      const { id } = await client.conversations.open(userId, options)
       await refresh(id)
       return id
     },
@@ -177,14 +179,15 @@ export function openThread(client: Client, conversationId: string) {
     ...actions,
     getSnapshot,
     loadEarlier,
-    send: (message: NewMessage) => put(client.send(conversationId, message)),
+    send: (message: NewMessage, options?: SendOptions) =>
+      put(client.send(conversationId, message, options)),
     sendFile: (bytes: Blob & { name?: string }, options?: FileOptions) =>
       put(client.sendFile(conversationId, bytes, options)),
     /** Marks messages as read: all, or those up to a message. */
     markRead: (upTo?: string) => client.conversations.markRead(conversationId, upTo),
     /** Removes an own message for both people. */
-    async remove(id: string) {
-      await client.messages.remove(conversationId, id)
+    async remove(id: string, options?: RequestOptions) {
+      await client.messages.remove(conversationId, id, options)
       list.replace(id, removed)
     },
     close() {
@@ -231,13 +234,13 @@ export function openNotifications(client: Client) {
   })
   return {
     ...list.actions,
-    markRead(id: string) {
+    markRead(id: string, options?: RequestOptions) {
       list.change(id, () => ({ read: true }))
-      return client.notifications.markRead(id)
+      return client.notifications.markRead(id, options)
     },
-    markAllRead() {
+    markAllRead(options?: RequestOptions) {
       markAll()
-      return client.notifications.markAllRead()
+      return client.notifications.markAllRead(options)
     },
   }
 }
@@ -253,8 +256,8 @@ export function openTickets(client: Client) {
   list.follow({ ticket_updated: ({ ticket }) => 'user' in ticket || list.put(ticket) })
   return {
     ...list.actions,
-    async create(ticket: Parameters<Client['tickets']['create']>[0]) {
-      const item = withoutMessages(await client.tickets.create(ticket))
+    async create(...given: Parameters<Client['tickets']['create']>) {
+      const item = withoutMessages(await client.tickets.create(...given))
       list.put(item)
       return item
     },
@@ -293,13 +296,13 @@ export function openTicket(client: Client, id: string) {
   return {
     ...actions,
     loadEarlier,
-    async reply(reply: NewReply): Promise<TicketMessage> {
-      const sent = await client.reply(id, reply)
+    async reply(reply: NewReply, options?: SendOptions): Promise<TicketMessage> {
+      const sent = await client.reply(id, reply, options)
       list.put(sent)
       return sent
     },
-    async closeTicket(): Promise<void> {
-      const closed = withoutMessages(await client.tickets.close(id))
+    async closeTicket(options?: RequestOptions): Promise<void> {
+      const closed = withoutMessages(await client.tickets.close(id, options))
       list.edit(() => list.set({ ticket: closed }))
     },
   }
@@ -326,12 +329,12 @@ export function openBlocks(client: Client) {
   return {
     subscribe: store.subscribe,
     getSnapshot: store.getSnapshot,
-    async add(userId: string) {
-      await client.blocks.add(userId)
+    async add(userId: string, options?: RequestOptions) {
+      await client.blocks.add(userId, options)
       await reload()
     },
-    async remove(userId: string) {
-      await client.blocks.remove(userId)
+    async remove(userId: string, options?: RequestOptions) {
+      await client.blocks.remove(userId, options)
       await reload()
     },
     close,
