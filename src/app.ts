@@ -10,6 +10,7 @@ import { createOpenAnswers } from './http/open-answers.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { routeBase } from './http/request-context.ts'
 import { createRouteFinder } from './http/route-table.ts'
+import { lazy } from './lib/lazy.ts'
 import type { Metrics } from './metrics.ts'
 import type { Channel } from './realtime/channel.ts'
 import { socketQuery, socketRoute } from './realtime/socket.ts'
@@ -35,7 +36,7 @@ const idleTimeout = 30
 export function createApp({ config, log, settings }: Core, options: AppOptions) {
   const { modules, channel, version } = options
   const { publicUrl, tls } = config
-  const api = once(() =>
+  const api = lazy(() =>
     describeApi(parts, {
       version,
       publicUrl,
@@ -43,7 +44,7 @@ export function createApp({ config, log, settings }: Core, options: AppOptions) 
       webhooks: Object.assign({}, ...modules.map((module) => module.webhooks)),
     }),
   )
-  const socket = once(() => describeChannel(channelDoc(channel), version, publicUrl))
+  const socket = lazy(() => describeChannel(channelDoc(channel), version, publicUrl))
   const describe = async () => ({ api: await api(), channel: socket() })
   const { demo, metricsToken } = config
   const parts: readonly AnyElysia[] = [
@@ -88,14 +89,6 @@ export function createApp({ config, log, settings }: Core, options: AppOptions) 
   for (const part of parts) app.use(part)
   findRoute = createRouteFinder(app)
   return app
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
 }
 
 const openApi = {

@@ -69,3 +69,9 @@ export type Module = {
   purge?: Partial<Record<PurgedKind, Purge>>
   stop?: () => void
 }
+
+/** False when either user has blocked the other. */
+export type MayTalk = (userId: string, otherId: string) => boolean
+
+/** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
+export type ResolveUser = (reference: string) => string | undefined

@@ -72,8 +72,18 @@ export function operations(tag: Tag, { access, limit = 'default', scope, confirm
     ...((body && { body }) as [Body] extends [never] ? object : { body: Body }),
   })
   return Object.assign(operation, {
-    list: (id: string, text: string, item: TSchema, { query, ...more }: More = {}) =>
-      operation(id, text, { 200: ListOf(item) }, { ...more, query: { ...listQuery(), ...query } }),
+    list: (
+      id: string,
+      text: string,
+      item: TSchema,
+      { query, size, ...more }: More & { size?: number } = {},
+    ) =>
+      operation(
+        id,
+        text,
+        { 200: ListOf(item) },
+        { ...more, query: { ...listQuery(size), ...query } },
+      ),
   })
 }
 

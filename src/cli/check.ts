@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, type Environment, misspeltNames, readConfig } from '../config.ts'
-import { createAuditTrail } from '../db/audit-trail.ts'
+import { type AuditTrail, createAuditTrail } from '../db/audit-trail.ts'
 import { integrityProblem } from '../db/backup.ts'
 import { knownVersion, migrations } from '../db/migrations.ts'
 import { type Connection, mustExist, openToInspect, replicaCopyFile } from '../db/open.ts'
@@ -16,7 +16,6 @@ import { deliveryChannels } from '../lib/vocabulary.ts'
 import { createFactorStore } from '../modules/accounts/sign-in/factor-store.ts'
 import { createAccountStore } from '../modules/accounts/store.ts'
 import { findRefusedOrigin } from '../modules/operator/refused-origins.ts'
-import { findDropping } from '../modules/webhooks/subscriptions.ts'
 import type { Bucket } from '../outside/bucket.ts'
 import { trySmtp } from '../outside/mail/smtp.ts'
 import { tryServiceAccount } from '../outside/push/service-account.ts'
@@ -134,6 +133,7 @@ function checkDatabase(directory: string, config: Config, hasSnapshot: boolean):
   let connection: Connection | undefined
   try {
     connection = openToInspect(directory)
+    const audit = createAuditTrail(connection.orm, () => '', systemClock)
     const version = knownVersion(connection.sqlite, connection.path)
     const isOlder = version < migrations.length
     const detail = isOlder ? `${version}: the next start migrates it to ${migrations.length}` : ''
@@ -149,10 +149,10 @@ function checkDatabase(directory: string, config: Config, hasSnapshot: boolean):
         : [
             checkOutbox(connection),
             ...checkDeliveries(connection),
-            ...checkWebhooks(connection),
-            checkBackup(connection, hasSnapshot),
+            ...checkWebhooks(audit),
+            checkBackup(audit, hasSnapshot),
             checkAdmins(connection),
-            checkOrigins(connection, config),
+            checkOrigins(audit, config),
           ]),
     ]
   } catch (error) {
@@ -164,9 +164,9 @@ function checkDatabase(directory: string, config: Config, hasSnapshot: boolean):
 
 const backupDays = 2
 
-function checkBackup({ orm }: Connection, hasSnapshot: boolean): Finding {
+function checkBackup(audit: AuditTrail, hasSnapshot: boolean): Finding {
   const subject = 'last backup'
-  const at = createAuditTrail(orm, () => '', systemClock).findLatest('backup_made')?.at
+  const at = audit.findLatest('backup_made')?.at
   const days = at === undefined ? Infinity : Math.floor((Date.now() - at) / day)
   const age = at === undefined ? 'none' : `${isoTime(at)}, ${days} days ago`
   if (days < backupDays) return { subject, detail: age }
@@ -174,9 +174,8 @@ function checkBackup({ orm }: Connection, hasSnapshot: boolean): Finding {
   return { subject, warning: at === undefined ? 'none: run hostline backup every day' : age }
 }
 
-function checkOrigins({ orm }: Connection, config: Config): Finding {
-  const audit = createAuditTrail(orm, () => '', systemClock)
-  const origin = findRefusedOrigin(audit, config, Date.now())
+function checkOrigins(audit: AuditTrail, config: Config): Finding {
+  const origin = findRefusedOrigin(audit, config)
   const warning =
     origin && `a page of ${origin} was refused: name it in CORS_ORIGINS if it is yours`
   return { subject: 'origins', detail: 'none was refused within a day', warning }
@@ -200,11 +199,8 @@ function checkDeliveries({ orm }: Connection): Finding[] {
   })
 }
 
-function checkWebhooks({ orm }: Connection): Finding[] {
-  const host = findDropping(
-    createAuditTrail(orm, () => '', systemClock),
-    Date.now(),
-  )
+function checkWebhooks(audit: AuditTrail): Finding[] {
+  const host = audit.findRecentDetails('webhook_events_dropped')?.['host']
   const warning = `too many events wait for ${host}, so the oldest are dropped`
   return host === undefined ? [] : [{ subject: 'webhooks', warning }]
 }

@@ -17,6 +17,7 @@ import {
   readOptions,
   refuseArguments,
   type Terminal,
+  withActions,
   wrongUsage,
 } from './terminal.ts'
 
@@ -24,14 +25,7 @@ const pollMilliseconds = 250
 const stopMilliseconds = 30_000
 const verifyPrefix = 'replica-verify-'
 
-type Action = (args: string[], terminal: Terminal) => Promise<void>
-const actions: Record<string, Action> = { status, init, snapshot, verify }
-
-export async function replica([name = '', ...args]: string[], terminal: Terminal): Promise<void> {
-  const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-  if (!action) throw wrongUsage('replica status, init, snapshot or verify')
-  await action(args, terminal)
-}
+export const replica = withActions('replica', { status, init, snapshot, verify })
 
 /** @throws StartError when replication is not configured */
 export function openConfiguredNode(terminal: Terminal): Node {

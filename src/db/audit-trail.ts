@@ -1,13 +1,14 @@
 import { and, asc, count, desc, eq, gt, gte, inArray, lt, min, type SQL, sql } from 'drizzle-orm'
-import { type Clock, hour } from '../lib/clock.ts'
+import { type Clock, day, hour } from '../lib/clock.ts'
 import { quotaExceeded } from '../lib/errors.ts'
 import { firstIdAt, type NewId } from '../lib/ids.ts'
+import { lazy } from '../lib/lazy.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
 import { isAddressHash, loadAddressHash } from './keyed-hash.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
-import { eachOf, lazy, listById, placeholders } from './statements.ts'
+import { eachOf, listById, placeholders } from './statements.ts'
 
 /** The actions of the log, each with the type of its target. Modules add theirs. */
 export interface AuditActions {
@@ -125,6 +126,11 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         .orderBy(desc(auditLog.id))
         .limit(1)
         .get(),
+    /** The details of the newest entry of an action, unless it is older than a day. */
+    findRecentDetails(action: AuditAction): Record<string, string> | undefined {
+      const row = this.findLatest(action)
+      return row?.details && clock.now() - row.at <= day ? JSON.parse(row.details) : undefined
+    },
     listAddresses(userId: string, actions: readonly AuditAction[], milliseconds: number): string[] {
       const { ip } = auditLog
       const since = gte(auditLog.at, clock.now() - milliseconds)

@@ -114,12 +114,3 @@ export function listById<Row extends { id: string }>(
     count: counted ?? (() => orm.select({ n: count() }).from(id.table).where(which).get()?.n ?? 0),
   })
 }
-
-/** Builds and prepares a statement on its first use, to keep the start fast. */
-export function lazy<T>(prepare: () => T): () => T {
-  let prepared: T | undefined
-  return () => {
-    prepared ??= prepare()
-    return prepared
-  }
-}

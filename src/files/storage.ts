@@ -24,3 +24,17 @@ export type FileStorage = {
 }
 
 export type FileBytes = Blob | AsyncIterable<Uint8Array>
+
+/** A file with the name and type that the client states; both may be empty. */
+export type ReceivedFile = { name: string; type: string; bytes: AsyncIterable<Uint8Array> }
+
+/** A file that arrives. */
+export type Upload = {
+  /** The file's size or an upper bound of it, if the client states one. */
+  announcedBytes: number | undefined
+  /** Whether the size is exactly `announcedBytes`. */
+  isExact: boolean
+  /** Calls `save` once, and reads as fast as `save` does.
+   *  @throws validation_error: a form without the field `file`, or none · body_too_large */
+  receive: (save: (file: ReceivedFile) => Promise<void>) => Promise<void>
+}

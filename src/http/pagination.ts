@@ -47,8 +47,9 @@ export function pageOf<Row, View>(
   query: Query,
   list: (range: ListRange) => Listing<Row>,
   view: (row: Row) => View,
+  size?: number,
 ) {
-  const range = listRange(query)
+  const range = listRange(query, size)
   return listAnswer(range, list(range), view)
 }
 

@@ -1,19 +1,8 @@
+import type { ReceivedFile, Upload } from '../files/storage.ts'
 import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
 import { maxFormBytes } from './body.ts'
 
-/** A file with the name and type that the client states; both may be empty. */
-export type ReceivedFile = { name: string; type: string; bytes: AsyncIterable<Uint8Array> }
 type Save = (file: ReceivedFile) => Promise<void>
-
-/** A file in a request: its body or a field of a form. */
-export type Upload = {
-  /** The file's size or an upper bound of it, if the request states one. */
-  announcedBytes: number | undefined
-  isExact: boolean
-  /** Calls `save` once, and reads as fast as `save` does.
-   *  @throws validation_error: a form without the field `file`, or none · body_too_large */
-  receive: (save: Save) => Promise<void>
-}
 
 const nameHeader = 'x-file-name'
 

@@ -1,10 +1,11 @@
 import { and, asc, count, eq, gt, isNotNull, isNull, lte, not, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { outbox } from '../db/schema.ts'
-import { lazy, listById } from '../db/statements.ts'
+import { listById } from '../db/statements.ts'
 import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import { lazy } from '../lib/lazy.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
 
 /** The payloads of jobs, by kind; modules add theirs. They refer to rows by id and hold no secrets: tokens are made when a
@@ -30,7 +31,7 @@ type Added = Pick<Head, 'receiver' | 'runAt'>
 type DueRow = Pick<Job, 'id' | 'kind' | 'receiver' | 'attempts'> & { payload: string }
 /** `attempts` includes the one that is due. */
 export type DueJob = Omit<DueRow, 'payload'> & { payload: unknown }
-type JobOptions = { delayMilliseconds?: number; receiver?: string }
+type JobOptions = { id?: string; delayMilliseconds?: number; receiver?: string }
 
 // Metrics are read often, and counting a long queue in full would delay its jobs further.
 const countedAtMost = 10_000
@@ -119,17 +120,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     }
   }
 
-  function insertJob<K extends JobKind>(
-    id: string,
-    job: { kind: K; payload: OutboxJobs[K] } & JobOptions,
-  ) {
-    const { kind, payload, delayMilliseconds = 0, receiver = '' } = job
-    const now = clock.now()
-    const runAt = now + delayMilliseconds
-    insert().run(id, kind, receiver, JSON.stringify(payload), now, runAt)
-    afterCommit(() => onAdded({ receiver, runAt }))
-  }
-
   // Choice: webhook jobs do not count, because this server does not cause the backlog of a slow endpoint.
   function oldestAge(now: number): number {
     const ages = [...heads()].map(({ kind, runAt }) =>
@@ -143,16 +133,16 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   }
 
   return {
-    add<K extends JobKind>(kind: K, payload: OutboxJobs[K], options: JobOptions = {}): void {
-      insertJob(newId(), { kind, payload, ...options })
-    },
-    addAgain<K extends JobKind>(
-      id: string,
+    /** @param options.id the id of an earlier job that is repeated */
+    add<K extends JobKind>(
       kind: K,
       payload: OutboxJobs[K],
-      receiver: string,
+      { id = newId(), delayMilliseconds = 0, receiver = '' }: JobOptions = {},
     ): void {
-      insertJob(id, { kind, payload, receiver })
+      const now = clock.now()
+      const runAt = now + delayMilliseconds
+      insert().run(id, kind, receiver, JSON.stringify(payload), now, runAt)
+      afterCommit(() => onAdded({ receiver, runAt }))
     },
     subscribe(listener: (added: Added) => void): void {
       onAdded = listener

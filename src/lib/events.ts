@@ -1,4 +1,5 @@
-import type { EventType } from './vocabulary.ts'
+import type { Texts } from './i18n.ts'
+import type { EventType, NotificationType } from './vocabulary.ts'
 
 /** An event with the ids of its subjects; listeners load further data when they need it. */
 export type DomainEvent = {
@@ -28,3 +29,22 @@ export function createEvents() {
     },
   }
 }
+
+/** An absent title or body is the text of the type, in the user's language. */
+export type NotificationEvent = {
+  type: NotificationType
+  /** Overrides the text of the type. */
+  text?: keyof Texts['events'] | undefined
+  title?: string | undefined
+  body?: string | undefined
+  data: Record<string, string>
+  /** Further values for the placeholders of the texts. */
+  values?: Record<string, string>
+  /** A repeated event with the same key returns the first notification. */
+  dedupeKey?: string | undefined
+  /** Set for copies of an announcement, which publish no event each. */
+  isCopy?: boolean
+}
+
+/** Notifies a user. Called inside a `write`. */
+export type Notify = (userId: string, event: NotificationEvent) => void

@@ -36,10 +36,7 @@ export class Connection implements Peer {
   readonly role: Role
   readonly mayAdminister: boolean
   readonly locale: Locale
-  readonly #withheld: ReadonlySet<string>
-  readonly #onSent: () => void
-  readonly #onUnsent: ConnectionOptions['onUnsent']
-  readonly #buckets: readonly TokenBucket[]
+  readonly #options: ConnectionOptions
   readonly #refused = new SlidingWindow()
   readonly #malformed = new SlidingWindow()
   #sessionId: string
@@ -57,14 +54,11 @@ export class Connection implements Peer {
     this.role = principal.role
     this.mayAdminister = principal.mayAdminister
     this.locale = options.locale
-    this.#withheld = options.withheld
-    this.#onSent = options.onSent
-    this.#onUnsent = options.onUnsent
+    this.#options = options
     this.#sessionId = principal.sessionId
     this.#expiresAt = principal.expiresAt
     this.#position = since ?? ''
     if (since !== undefined) this.#held = []
-    this.#buckets = options.buckets
   }
 
   get sessionId(): string {
@@ -90,7 +84,7 @@ export class Connection implements Peer {
 
   /** @returns 0, or for a frame over the limit the milliseconds until the next is accepted */
   countFrame(now: number): number {
-    const full = this.#buckets.find((bucket) => !bucket.take(now))
+    const full = this.#options.buckets.find((bucket) => !bucket.take(now))
     return full ? Math.max(1, full.waitMilliseconds) : 0
   }
 
@@ -110,7 +104,7 @@ export class Connection implements Peer {
   }
 
   wants(type: string, id: string | undefined): boolean {
-    if (this.#withheld.has(type)) return false
+    if (this.#options.withheld.has(type)) return false
     return id === undefined || (!this.#held && id > this.#position)
   }
 
@@ -162,7 +156,7 @@ export class Connection implements Peer {
   }
 
   drained(): void {
-    this.#onUnsent(this, this.#unsentBytes(), true)
+    this.#options.onUnsent(this, this.#unsentBytes(), true)
     this.#whenDrained()
   }
 
@@ -175,8 +169,8 @@ export class Connection implements Peer {
   // `send` returns 0 for a dropped frame and -1 for a queued one. The socket closes itself when too much is unsent.
   #transmit(text: string): boolean {
     const sent = this.#socket?.send(text) ?? 0
-    if (sent === -1) this.#onUnsent(this, this.#unsentBytes(), false)
-    if (sent !== 0) this.#onSent()
+    if (sent === -1) this.#options.onUnsent(this, this.#unsentBytes(), false)
+    if (sent !== 0) this.#options.onSent()
     return sent !== 0
   }
 

@@ -1,3 +1,4 @@
+import { lazy } from '../lib/lazy.ts'
 import type { Role } from '../lib/vocabulary.ts'
 import type { Frame } from './frames.ts'
 
@@ -91,8 +92,8 @@ export function createHub() {
 
   /** Serialises each form of a frame at most once. */
   function createDelivery(frame: Frame, { except, id, variant }: SendOptions, isVolatile = false) {
-    const textOf = createSerializer(frame)
-    const variantTextOf = variant && createSerializer(variant.frame)
+    const textOf = lazy(() => JSON.stringify(frame))
+    const variantTextOf = variant && lazy(() => JSON.stringify(variant.frame))
     const sendTo = (peer: Peer) => {
       const text = variantTextOf && variant.isFor(peer) ? variantTextOf() : textOf()
       if ((isVolatile && peer.isBehind()) || !peer.send(text)) dropped++
@@ -144,13 +145,5 @@ export function createHub() {
       }
     },
     stats: () => ({ sockets: count, users: peersByUser.size, dropped, unsentBytes }),
-  }
-}
-
-function createSerializer(frame: Frame): () => string {
-  let text: string | undefined
-  return () => {
-    text ??= JSON.stringify(frame)
-    return text
   }
 }

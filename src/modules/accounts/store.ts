@@ -48,9 +48,6 @@ export function createAccountStore(orm: Orm) {
       }
     },
     find: (id: string): UserRow | undefined => byId.get({ value: id }),
-    /** Also a deleted user. */
-    findAny: (id: string): UserRow | undefined =>
-      orm.select().from(users).where(eq(users.id, id)).get(),
     /** Names by id; unknown and deleted users are missing. */
     namesOf(ids: readonly string[]): ReadonlyMap<string, string> {
       if (ids.length === 0) return new Map()

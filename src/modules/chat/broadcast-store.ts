@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { broadcasts, users } from '../../db/schema.ts'
-import { eachRow } from '../../db/statements.ts'
+import { eachOf } from '../../db/statements.ts'
 
 export type BroadcastRow = typeof broadcasts.$inferSelect
 export type BroadcastStore = ReturnType<typeof createBroadcastStore>
@@ -53,10 +53,6 @@ export function createBroadcastStore(orm: Orm) {
       return last === undefined ? undefined : { last, count: ids.length }
     },
     eachSentBy: (senderId: string) =>
-      eachRow<BroadcastRow>((last, limit) => {
-        const { id } = broadcasts
-        const next = and(eq(broadcasts.senderId, senderId), gt(id, last?.id ?? ''))
-        return orm.select().from(broadcasts).where(next).orderBy(asc(id)).limit(limit).all()
-      }),
+      eachOf(orm, broadcasts, 'id', eq(broadcasts.senderId, senderId)),
   }
 }

@@ -1,4 +1,4 @@
-import type { Core } from '../../core.ts'
+import type { Core, MayTalk } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { createFanOut } from '../../jobs/fan-out.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
@@ -6,7 +6,7 @@ import { AppError } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import type { BroadcastRow, BroadcastStore } from './broadcast-store.ts'
 import { draftOf } from './model.ts'
-import type { ChatService, MayTalk } from './service.ts'
+import type { ChatService } from './service.ts'
 
 export type Followers = {
   count(hostId: string): number

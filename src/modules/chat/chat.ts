@@ -1,4 +1,4 @@
-import type { Core, Module } from '../../core.ts'
+import type { Core, MayTalk, Module, ResolveUser } from '../../core.ts'
 import { inPieces } from '../../db/pieces.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
@@ -20,7 +20,7 @@ import { createPlatformChat } from './platform-chat.ts'
 import { platformChatRoutes } from './platform-routes.ts'
 import { createReadState } from './read-state.ts'
 import { chatRoutes } from './routes.ts'
-import { createChatService, createParticipate, type MayTalk, type PushMessage } from './service.ts'
+import { createChatService, createParticipate, type PushMessage } from './service.ts'
 import { chatRetention, createChatStore } from './store.ts'
 import type { Unread } from './unread.ts'
 
@@ -45,7 +45,7 @@ type Neighbours = {
   mayTalk: MayTalk
   unread: Unread
   takeText: TakeText
-  resolveUser: (reference: string) => string | undefined
+  resolveUser: ResolveUser
   detach: (messageId: string) => void
   pictureOf: (fileUrl: string) => string | null
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Core } from '../../core.ts'
+import type { Core, ResolveUser } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import {
   AppError,
@@ -17,8 +17,7 @@ import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
 type Parts = {
   store: ChatStore
   chat: ChatService
-  /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
-  resolveUser: (reference: string) => string | undefined
+  resolveUser: ResolveUser
 }
 
 export type PlatformChat = ReturnType<typeof createPlatformChat>

@@ -33,25 +33,23 @@ export function platformChatRoutes(platformChat: PlatformChat) {
         markReplayed(set.headers, replayed)
         return messageView(message)
       },
-      {
-        body: NewPlatformMessage,
-        ...platform(
-          'serviceSendMessage',
-          'Posts a notice of the platform in the conversation of two people: `type: notice`, `sender_id: null`. Blocks, the rule of active calls and a read-only conversation do not hold it up. It counts as unread and is pushed only with `unread: true`. With `from`, which needs the scope `messages_as`, it is a message of that participant under the rules for theirs. A repeated call with the same `X-Idempotency-Key` sends nothing and returns the first result.',
-          { 201: Message },
-          {
-            errors: [
-              'not_found',
-              'admin_protected',
-              ...sendRefusals,
-              'text_quota_exceeded',
-              'idempotency_mismatch',
-            ],
-            example: { sender_id: null, type: 'notice', unread: true },
-            ...idempotent,
-          },
-        ),
-      },
+      platform(
+        'serviceSendMessage',
+        'Posts a notice of the platform in the conversation of two people: `type: notice`, `sender_id: null`. Blocks, the rule of active calls and a read-only conversation do not hold it up. It counts as unread and is pushed only with `unread: true`. With `from`, which needs the scope `messages_as`, it is a message of that participant under the rules for theirs. A repeated call with the same `X-Idempotency-Key` sends nothing and returns the first result.',
+        { 201: Message },
+        {
+          body: NewPlatformMessage,
+          errors: [
+            'not_found',
+            'admin_protected',
+            ...sendRefusals,
+            'text_quota_exceeded',
+            'idempotency_mismatch',
+          ],
+          example: { sender_id: null, type: 'notice', unread: true },
+          ...idempotent,
+        },
+      ),
     )
     .delete(
       '/v1/service/messages/:id',
@@ -66,14 +64,12 @@ export function platformChatRoutes(platformChat: PlatformChat) {
     .post(
       '/v1/service/conversations',
       async ({ body }) => platformConversationView(await platformChat.open(body.user_ids)),
-      {
-        body: NewPlatformConversation,
-        ...platform(
-          'serviceCreateConversation',
-          'Opens the conversation of two people, or returns the existing one.',
-          { 201: PlatformConversation },
-        ),
-      },
+      platform(
+        'serviceCreateConversation',
+        'Opens the conversation of two people, or returns the existing one.',
+        { 201: PlatformConversation },
+        { body: NewPlatformConversation },
+      ),
     )
     .get(
       '/v1/service/conversations/:id',
@@ -84,13 +80,11 @@ export function platformChatRoutes(platformChat: PlatformChat) {
       '/v1/service/conversations/:id',
       async ({ params, body }) =>
         platformConversationView(await platformChat.update(params.id, body)),
-      {
-        body: PlatformConversationUpdate,
-        ...platform(
-          'serviceUpdateConversation',
-          'Changes the data of a conversation, or closes it for writing and opens it again. Absent fields keep their value; `data` replaces the former object, and null removes it. Both people see the change at once.',
-          { 200: PlatformConversation },
-        ),
-      },
+      platform(
+        'serviceUpdateConversation',
+        'Changes the data of a conversation, or closes it for writing and opens it again. Absent fields keep their value; `data` replaces the former object, and null removes it. Both people see the change at once.',
+        { 200: PlatformConversation },
+        { body: PlatformConversationUpdate },
+      ),
     )
 }

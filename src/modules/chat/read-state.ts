@@ -1,9 +1,9 @@
-import type { Core } from '../../core.ts'
+import type { Core, MayTalk } from '../../core.ts'
 import { invalidField } from '../../lib/errors.ts'
 import { findById } from '../../lib/ids.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import type { ConversationReadFrame, ReadReceiptFrame } from './frames.ts'
-import { type MayTalk, otherOf, type Participate } from './service.ts'
+import { otherOf, type Participate } from './service.ts'
 import type { ChatStore, ConversationRow, ParticipantRow } from './store.ts'
 
 /** Muted permanently: the latest time that a Date can represent. */

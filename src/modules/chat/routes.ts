@@ -97,15 +97,12 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
           created_at: isoTime(createdAt),
         }
       },
-      {
-        body: NewConversation,
-        ...user(
-          'createConversation',
-          'Opens the conversation with another user, or returns the existing one.',
-          { 201: Conversation },
-          { errors: ['not_found', 'blocked'] },
-        ),
-      },
+      user(
+        'createConversation',
+        'Opens the conversation with another user, or returns the existing one.',
+        { 201: Conversation },
+        { body: NewConversation, errors: ['not_found', 'blocked'] },
+      ),
     )
     .get(
       '/v1/chat/conversations/:id',
@@ -163,37 +160,32 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
         markReplayed(set.headers, replayed)
         return messageView(message)
       },
-      {
-        body: NewMessage,
-        ...user(
-          'sendMessage',
-          'Sends a message to the sockets of both users, and a push to the receiver’s devices. A repeated call with the same `client_id` or `X-Idempotency-Key` sends nothing and returns the first result.',
-          { 201: Message },
-          {
-            errors: [
-              ...inConversation,
-              ...sendRefusals,
-              'text_quota_exceeded',
-              'idempotency_mismatch',
-            ],
-            ...idempotent,
-          },
-        ),
-      },
+      user(
+        'sendMessage',
+        'Sends a message to the sockets of both users, and a push to the receiver’s devices. A repeated call with the same `client_id` or `X-Idempotency-Key` sends nothing and returns the first result.',
+        { 201: Message },
+        {
+          body: NewMessage,
+          errors: [
+            ...inConversation,
+            ...sendRefusals,
+            'text_quota_exceeded',
+            'idempotency_mismatch',
+          ],
+          ...idempotent,
+        },
+      ),
     )
     .put(
       '/v1/chat/conversations/:id/read',
       ({ params, body, context }) =>
         readState.markRead(context.user.userId, params.id, { messageId: body?.message_id }),
-      {
-        body: Type.Optional(ReadUpTo),
-        ...user(
-          'markConversationRead',
-          'Marks a conversation as read, up to `message_id` or, without it, to the end. The read position never moves back. The other user gets a read receipt.',
-          { 204: null },
-          { errors: inConversation },
-        ),
-      },
+      user(
+        'markConversationRead',
+        'Marks a conversation as read, up to `message_id` or, without it, to the end. The read position never moves back. The other user gets a read receipt.',
+        { 204: null },
+        { body: Type.Optional(ReadUpTo), errors: inConversation },
+      ),
     )
     .put(
       '/v1/chat/conversations/:id/mute',
@@ -201,15 +193,12 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
         const until = body?.until ? parseTime(body.until) : undefined
         return readState.mute(context.user.userId, params.id, until)
       },
-      {
-        body: Type.Optional(Mute),
-        ...user(
-          'muteConversation',
-          'Mutes a conversation. Its messages are not pushed, but still count as unread.',
-          { 204: null },
-          { errors: inConversation },
-        ),
-      },
+      user(
+        'muteConversation',
+        'Mutes a conversation. Its messages are not pushed, but still count as unread.',
+        { 204: null },
+        { body: Type.Optional(Mute), errors: inConversation },
+      ),
     )
     .delete(
       '/v1/chat/conversations/:id/mute',
@@ -266,15 +255,16 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
         markReplayed(set.headers, sent.replayed)
         return broadcastView(sent.broadcast)
       },
-      {
-        body: NewBroadcast,
-        ...host(
-          'sendBroadcast',
-          'Sends a message to every follower. Each follower gets it once, in the conversation with you. Delivery to many followers takes a while; `GET /v1/chat/broadcasts/{id}` shows the progress.',
-          { 201: Broadcast },
-          { errors: ['idempotency_mismatch', 'text_quota_exceeded'], ...idempotent },
-        ),
-      },
+      host(
+        'sendBroadcast',
+        'Sends a message to every follower. Each follower gets it once, in the conversation with you. Delivery to many followers takes a while; `GET /v1/chat/broadcasts/{id}` shows the progress.',
+        { 201: Broadcast },
+        {
+          body: NewBroadcast,
+          errors: ['idempotency_mismatch', 'text_quota_exceeded'],
+          ...idempotent,
+        },
+      ),
     )
     .get(
       '/v1/chat/broadcasts/:id',

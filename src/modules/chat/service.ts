@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Core } from '../../core.ts'
+import type { Core, MayTalk, ResolveUser } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
@@ -31,9 +31,6 @@ export type PushMessage = (message: {
   isCopy: boolean
 }) => void
 
-/** False when either user has blocked the other. */
-export type MayTalk = (userId: string, otherId: string) => boolean
-
 type SentMessage = { message: MessageRow; replayed: boolean }
 
 /** Messages before and after a reported one in its excerpt. */
@@ -51,8 +48,7 @@ type Parts = {
   areInCall: ((userId: string, otherId: string) => boolean) | undefined
   mayTalk: MayTalk
   takeText: TakeText
-  /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
-  resolveUser: (reference: string) => string | undefined
+  resolveUser: ResolveUser
   itemView: (row: InboxRow, refusal: SendRefusal | undefined) => ConversationListItem
   /** Size and placeholder of an uploaded image. */
   pictureOf: (fileUrl: string) => string | null

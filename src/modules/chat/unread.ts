@@ -1,5 +1,4 @@
-import type { Core } from '../../core.ts'
-import type { MayTalk } from './service.ts'
+import type { Core, MayTalk } from '../../core.ts'
 import { createUnreadStore } from './unread-store.ts'
 
 export type Unread = ReturnType<typeof createUnread>

@@ -2,24 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { type Picture, pictureView } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
-import type { FileBytes, FileStorage } from '../../files/storage.ts'
+import type { FileBytes, FileStorage, Upload } from '../../files/storage.ts'
 import { AppError, fileTooLarge, invalidField, problem } from '../../lib/errors.ts'
 import { isShownInline, sniffedBytes } from './inline.ts'
 import { type FileUrls, fileNameOf, fileTypeOf } from './model.ts'
 import { type FileRow, type FileStore, logoUse } from './store.ts'
 import { type ImageFacts, stripMetadata } from './strip-metadata.ts'
 import { createThumbnails } from './thumbnails.ts'
-
-export type IncomingFile = {
-  /** The size or an upper bound of it, if the request states one. */
-  announcedBytes: number | undefined
-  /** Whether the size is exactly `announcedBytes`. */
-  isExact: boolean
-  /** Calls `save` once. */
-  receive: (
-    save: (file: { name: string; type: string; bytes: AsyncIterable<Uint8Array> }) => Promise<void>,
-  ) => Promise<void>
-}
 
 type Reserved = { id: string; bytes: number }
 type Bound = { bytes: number; exceeded: () => AppError }
@@ -62,10 +51,7 @@ export function createFileService(core: Core, parts: Parts) {
   let largeChunks = 0
 
   /** @throws storage_full */
-  function reserve(
-    ownerId: string,
-    { announcedBytes = maxBytes, isExact }: IncomingFile,
-  ): Reserved {
+  function reserve(ownerId: string, { announcedBytes = maxBytes, isExact }: Upload): Reserved {
     const free = quotaBytes - store.countBytes(ownerId, leastBytes)
     if (free < leastBytes || (isExact && announcedBytes > free)) throw new AppError('storage_full')
     const id = randomBytes(32).toString('base64url')
@@ -163,13 +149,13 @@ export function createFileService(core: Core, parts: Parts) {
     if (isShort) throw new AppError('unavailable', { retryAfterSeconds: retryWithRoomSeconds })
   }
 
-  function boundOf({ isExact }: IncomingFile, { bytes }: Reserved): Bound {
+  function boundOf({ isExact }: Upload, { bytes }: Reserved): Bound {
     if (isExact) return { bytes, exceeded: incomplete }
     if (bytes === maxBytes) return { bytes, exceeded: () => fileTooLarge(maxBytes) }
     return { bytes, exceeded: () => new AppError('storage_full') }
   }
 
-  async function receive(incoming: IncomingFile, reserved: Reserved) {
+  async function receive(incoming: Upload, reserved: Reserved) {
     const received: Received = { bytes: 0 }
     const stored: Stored = { bytes: 0, head: Buffer.alloc(0) }
     const facts: ImageFacts = { width: 0, height: 0, orientation: 1 }
@@ -193,7 +179,7 @@ export function createFileService(core: Core, parts: Parts) {
   ) {
     const { orientation } = facts
     if (facts.width * facts.height === 0) return { picture: null, orientation }
-    const placeholder = await thumbnails.hash({ id, size, orientation }, owner, facts)
+    const placeholder = await thumbnails.hash({ id, size, orientation }, owner)
     const picture: Picture = {
       ...shownSize(facts),
       ...(placeholder !== undefined && { placeholder }),
@@ -211,11 +197,7 @@ export function createFileService(core: Core, parts: Parts) {
     /** Stores a file, durably on the disk or in the bucket when this resolves.
      *  @param reauthorize throws when the owner may no longer upload
      *  @throws body_too_large · storage_full · validation_error (name, type, incomplete body) · unavailable */
-    async upload(
-      ownerId: string,
-      incoming: IncomingFile,
-      reauthorize: () => void,
-    ): Promise<FileRow> {
+    async upload(ownerId: string, incoming: Upload, reauthorize: () => void): Promise<FileRow> {
       mustHaveRoom()
       const { announcedBytes = 0, isExact } = incoming
       if (isExact && announcedBytes > maxBytes) throw fileTooLarge(maxBytes)

@@ -1,11 +1,9 @@
 import {
   and,
-  asc,
   count,
   desc,
   eq,
   getTableColumns,
-  gt,
   inArray,
   isNotNull,
   isNull,
@@ -22,7 +20,7 @@ import {
   reports,
   ticketMessages,
 } from '../../db/schema.ts'
-import { eachRow } from '../../db/statements.ts'
+import { eachOf } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
@@ -99,13 +97,8 @@ export function createFileStore(orm: Orm) {
       })
     },
     /** Every complete file of an owner. */
-    *eachOf(ownerId: string): Generator<FileRow> {
-      const rows = eachRow<FileRow>((last, limit) => {
-        const next = and(eq(files.ownerId, ownerId), gt(files.id, last?.id ?? ''))
-        return orm.select().from(files).where(next).orderBy(asc(files.id)).limit(limit).all()
-      })
-      for (const row of rows) if (row.storedAt !== null) yield row
-    },
+    eachOf: (ownerId: string) =>
+      eachOf(orm, files, 'id', eq(files.ownerId, ownerId)).filter((row) => row.storedAt !== null),
     /** @param ownerId requires a file of this owner that was not removed; without it any complete file is accepted
      *  @returns whether there is such a file */
     addUse(usedBy: string, id: string, ownerId?: string): boolean {

@@ -2,16 +2,10 @@ import { createHash } from 'node:crypto'
 import type { FileBytes, FileStorage } from '../../files/storage.ts'
 import { createKeyedSemaphore, createSemaphore } from '../../lib/concurrency.ts'
 import type { ImageReply, ImageRequest } from './image-worker.ts'
-import type { ImageFacts } from './strip-metadata.ts'
 
 export const thumbnailWidths = [160, 320, 640, 1_280] as const
 
-/** A decoded picture takes up to 4 bytes per pixel: 200 MB. */
-const maxPixels = 50_000_000
-
 type StoredImage = { id: string; size: number; orientation: number }
-
-export type Thumbnails = ReturnType<typeof createThumbnails>
 
 type Parts = { storage: FileStorage; imageWorker: URL; isDiskShort: () => boolean }
 
@@ -57,8 +51,7 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
 
   return {
     /** The ThumbHash of a stored image in base64; undefined when it cannot be decoded. */
-    hash: async (image: StoredImage, ownerId: string, { width, height }: ImageFacts) => {
-      if (width * height === 0 || width * height > maxPixels) return undefined
+    hash: async (image: StoredImage, ownerId: string) => {
       const hash = await byOwner(ownerId, () => process(image))
       return hash && Buffer.from(hash).toString('base64')
     },

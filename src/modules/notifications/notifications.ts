@@ -1,4 +1,4 @@
-import type { Core, Module } from '../../core.ts'
+import type { Core, MayTalk, Module, ResolveUser } from '../../core.ts'
 import { deliveryRetention } from '../../jobs/delivery-store.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
@@ -22,7 +22,7 @@ import { createPreferences } from './preferences.ts'
 import { createPushTokenStore } from './push-token-store.ts'
 import { createPushTokens } from './push-tokens.ts'
 import { notificationRoutes } from './routes.ts'
-import { createNotificationService, type MayTalk } from './service.ts'
+import { createNotificationService } from './service.ts'
 import { createNotificationStore, notificationRetention } from './store.ts'
 import { createUnreadMail, type UnreadToMail } from './unread-mail.ts'
 
@@ -58,7 +58,7 @@ type Neighbours = {
   webPushKey: string
   isAllowedEndpoint: (endpoint: string) => boolean
   unreadMessages: UnreadMessages & UnreadToMail
-  resolveUser: (reference: string) => string | undefined
+  resolveUser: ResolveUser
   mayTalk: MayTalk
 }
 

@@ -1,28 +1,13 @@
-import type { Core } from '../../core.ts'
+import type { Core, ResolveUser } from '../../core.ts'
 import { type FieldProblems, invalidField, problem, throwProblems } from '../../lib/errors.ts'
-import { type Texts, texts } from '../../lib/i18n.ts'
+import type { NotificationEvent } from '../../lib/events.ts'
+import { texts } from '../../lib/i18n.ts'
 import { knownType, type NotificationType } from '../../lib/vocabulary.ts'
 import { notificationFrame } from './frames.ts'
 import { type NotificationData, personKeys } from './model.ts'
 import type { Channels, Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
-
-/** An absent title or body is the text of the type, in the user's language. */
-export type NotificationEvent = {
-  type: NotificationType
-  /** Overrides the text of the type. */
-  text?: keyof Texts['events'] | undefined
-  title?: string | undefined
-  body?: string | undefined
-  data: NotificationData
-  /** Further values for the placeholders of the texts. */
-  values?: Record<string, string>
-  /** A repeated event with the same key returns the first notification. */
-  dedupeKey?: string | undefined
-  /** Set for copies of an announcement, which publish no event each. */
-  isCopy?: boolean
-}
 
 export type Outcome =
   | { kind: 'created' | 'duplicate'; row: NotificationRow }
@@ -38,8 +23,7 @@ type Parts = {
   store: NotificationStore
   preferences: Preferences
   pushTokenStore: PushTokenStore
-  /** Resolves a reference to a user id; undefined if no user can have it. */
-  resolveUser: (reference: string) => string | undefined
+  resolveUser: ResolveUser
 }
 type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
 

@@ -4,10 +4,11 @@ import { UnreadCount } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { ListOf, listAnswer, listQuery, listRange, pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { DeliveryStore } from '../../jobs/delivery-store.ts'
 import { getById } from '../../lib/ids.ts'
+import type { ListRange } from '../../lib/list-range.ts'
 import type { Announcements } from './announcements.ts'
 import {
   AnnouncementProgress,
@@ -64,22 +65,13 @@ export function notificationRoutes(parts: Parts) {
     .get(
       '/v1/notifications',
       ({ query, context }) => {
-        const range = listRange(query, pageSize)
-        const { userId } = context.user
         const isUnread = query['unread'] === 'true'
-        return listAnswer(range, notifications.list(userId, isUnread, range), notificationView)
+        const list = (range: ListRange) => notifications.list(context.user.userId, isUnread, range)
+        return pageOf(query, list, notificationView)
       },
-      user(
-        'listNotifications',
-        'Lists notifications, newest first.',
-        { 200: ListOf(Notification) },
-        {
-          query: {
-            ...listQuery(pageSize),
-            unread: Type.Boolean({ description: '`true` lists only unread notifications.' }),
-          },
-        },
-      ),
+      user.list('listNotifications', 'Lists notifications, newest first.', Notification, {
+        query: { unread: Type.Boolean({ description: '`true` lists only unread notifications.' }) },
+      }),
     )
     .get(
       '/v1/notifications/unread-count',
@@ -115,16 +107,14 @@ export function notificationRoutes(parts: Parts) {
       '/v1/notifications/preferences',
       async ({ body, context }) =>
         preferencesView(await preferences.update(context.user.userId, changesOf(body))),
-      {
-        body: PreferencesUpdate,
-        ...user(
-          'updateNotificationPreferences',
-          'Enables or disables channels for each type of notification. Absent types and channels keep their value. Some types cannot be switched off in the app.',
-          {
-            200: Preferences,
-          },
-        ),
-      },
+      user(
+        'updateNotificationPreferences',
+        'Enables or disables channels for each type of notification. Absent types and channels keep their value. Some types cannot be switched off in the app.',
+        {
+          200: Preferences,
+        },
+        { body: PreferencesUpdate },
+      ),
     )
     .get(
       '/v1/notifications/web-push-key',
@@ -139,14 +129,12 @@ export function notificationRoutes(parts: Parts) {
         const { userId, sessionId } = context.user
         return pushTokenView(await pushTokens.register({ userId, sessionId, token, platform }))
       },
-      {
-        body: NewPushToken,
-        ...user(
-          'createPushToken',
-          'Registers a device for pushes until this session ends. A repeated call with the same token returns the same id. A token of another user moves to you.',
-          { 201: PushToken },
-        ),
-      },
+      user(
+        'createPushToken',
+        'Registers a device for pushes until this session ends. A repeated call with the same token returns the same id. A token of another user moves to you.',
+        { 201: PushToken },
+        { body: NewPushToken },
+      ),
     )
     .get(
       '/v1/notifications/push-tokens',
@@ -183,17 +171,12 @@ export function notificationRoutes(parts: Parts) {
         const { rows, ...counts } = await notifications.report(references, event)
         return { data: rows.map(notificationView), ...counts }
       },
-      {
-        body: NewNotification,
-        ...platform(
-          'serviceSendNotifications',
-          'Notifies one person or up to a hundred. An absent title or body gets the default text in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`. `unknown` lists those of several recipients who do not exist; the others are notified. `muted` counts people who switched the type off, or, for calls and follows, who have blocked or are blocked by a person in `data`. `X-Idempotency-Key` is the `dedupe_key` of a body without one.',
-          { 201: NotifyResult },
-          {
-            headers: idempotent.headers,
-          },
-        ),
-      },
+      platform(
+        'serviceSendNotifications',
+        'Notifies one person or up to a hundred. An absent title or body gets the default text in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`. `unknown` lists those of several recipients who do not exist; the others are notified. `muted` counts people who switched the type off, or, for calls and follows, who have blocked or are blocked by a person in `data`. `X-Idempotency-Key` is the `dedupe_key` of a body without one.',
+        { 201: NotifyResult },
+        { body: NewNotification, headers: idempotent.headers },
+      ),
     )
     .post(
       '/v1/admin/notifications',
@@ -211,15 +194,12 @@ export function notificationRoutes(parts: Parts) {
         markReplayed(set.headers, replayed)
         return { ...announcementView(announcement), ...(unknown.length > 0 && { unknown }) }
       },
-      {
-        body: NewAnnouncement,
-        ...announcing(
-          'adminSendAnnouncement',
-          'Notifies everybody, everybody with a role, or single people. The first two omit disabled accounts; `GET /v1/admin/users?disabled=false`, optionally with `role`, counts them beforehand. Delivery to many recipients takes a while; `GET /v1/admin/notifications/{id}` shows the progress.',
-          { 201: SentAnnouncement },
-          { errors: ['idempotency_mismatch'], ...idempotent },
-        ),
-      },
+      announcing(
+        'adminSendAnnouncement',
+        'Notifies everybody, everybody with a role, or single people. The first two omit disabled accounts; `GET /v1/admin/users?disabled=false`, optionally with `role`, counts them beforehand. Delivery to many recipients takes a while; `GET /v1/admin/notifications/{id}` shows the progress.',
+        { 201: SentAnnouncement },
+        { body: NewAnnouncement, errors: ['idempotency_mismatch'], ...idempotent },
+      ),
     )
     .get(
       '/v1/admin/notifications',

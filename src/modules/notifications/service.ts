@@ -1,14 +1,13 @@
-import type { Core } from '../../core.ts'
+import type { Core, MayTalk } from '../../core.ts'
 import { chunksOf } from '../../lib/chunks.ts'
 import { AppError } from '../../lib/errors.ts'
+import type { NotificationEvent } from '../../lib/events.ts'
 import { findById } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationsReadFrame } from './frames.ts'
 import { personKeys } from './model.ts'
-import type { NotificationEvent, Notifier, Outcome, UserReference } from './notifier.ts'
+import type { Notifier, Outcome, UserReference } from './notifier.ts'
 import type { NotificationStore } from './store.ts'
-
-export type MayTalk = (userId: string, otherId: string) => boolean
 
 type Parts = { store: NotificationStore; notifier: Notifier; mayTalk: MayTalk }
 

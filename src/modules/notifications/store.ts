@@ -6,8 +6,9 @@ import {
   notifications,
   users,
 } from '../../db/schema.ts'
-import { eachRow, lazy, listById, placeholders } from '../../db/statements.ts'
+import { eachOf, listById, placeholders } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
+import { lazy } from '../../lib/lazy.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import {
   type CustomType,
@@ -97,10 +98,8 @@ export function createNotificationStore(orm: Orm) {
   /** Newest first. */
   const list = (userId: string, isUnread: boolean, range: ListRange): Listing<NotificationRow> =>
     listById(orm, range, {
-      name: 'notifications',
       id: notifications.id,
       which: and(shown(userId), isUnread ? unread(userId) : undefined),
-      select: (which) => orm.select().from(notifications).where(which),
       count: () => count(userId)[isUnread ? 'unread' : 'total'],
     })
 
@@ -160,10 +159,7 @@ export function createNotificationStore(orm: Orm) {
       orm.delete(notifications).where(which).run()
     },
     /** Every notification of a user including hidden ones, oldest first. */
-    each: (userId: string) =>
-      eachRow<NotificationRow>((last, limit) =>
-        listAfter(eq(notifications.userId, userId), limit, last?.id),
-      ),
+    each: (userId: string) => eachOf(orm, notifications, 'id', eq(notifications.userId, userId)),
     /** Other users' notifications with this user's id. */
     listNaming: (id: string, limit: number, after?: string): NotificationRow[] =>
       listAfter(and(isNotNull(namedOf), eq(namedOf, id)), limit, after),

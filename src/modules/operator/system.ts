@@ -43,7 +43,7 @@ export function createSystem(core: Core, { vitals, countAdminsWithoutTotp }: Sys
     const replica = vitals.replica?.()
     const jobs = outbox.countByKind()
     const { givenUp, dropping, ...webhookCounts } = webhooks()
-    const refusedOrigin = findRefusedOrigin(audit, config, clock.now())
+    const refusedOrigin = findRefusedOrigin(audit, config)
     const [mailFailure, pushFailure] = deliveryChannels.map(deliveries.findFailure)
     const warnings: Warning[] = [
       [

@@ -1,5 +1,6 @@
-import type { Core } from '../../core.ts'
+import type { Core, ResolveUser } from '../../core.ts'
 import { AppError, type FieldProblems, problem } from '../../lib/errors.ts'
+import type { NotificationEvent } from '../../lib/events.ts'
 import { textProblem } from '../../lib/text.ts'
 import type { CallState } from '../../lib/vocabulary.ts'
 import type { CallRow, FeedStore } from './store.ts'
@@ -7,20 +8,8 @@ import type { CallRow, FeedStore } from './store.ts'
 type Parties = { hostId: string; guestId: string }
 type CallReport = Parties & { state: CallState }
 
-type PlatformEvent = {
-  type: 'call_incoming' | 'call_missed' | 'follow_new'
-  data: Record<string, string>
-  dedupeKey: string
-}
-
-/** Notifies a user. Called inside a `write`. */
-export type Notify = (userId: string, event: PlatformEvent) => void
-
 /** Notifies a user about an action of another user, unless one has blocked the other. */
-export type NotifyAbout = (userId: string, otherId: string, event: PlatformEvent) => void
-
-/** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
-export type ResolveUser = (reference: string) => string | undefined
+export type NotifyAbout = (userId: string, otherId: string, event: NotificationEvent) => void
 
 export type Calls = ReturnType<typeof createCalls>
 

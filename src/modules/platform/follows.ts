@@ -1,8 +1,8 @@
-import type { Core } from '../../core.ts'
+import type { Core, ResolveUser } from '../../core.ts'
 import { chunksOf } from '../../lib/chunks.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
-import type { NotifyAbout, ResolveUser } from './calls.ts'
+import type { NotifyAbout } from './calls.ts'
 import type { FeedStore, FollowRow } from './store.ts'
 
 export type Follows = ReturnType<typeof createFollows>

@@ -1,5 +1,6 @@
-import type { Core, Module } from '../../core.ts'
-import { createCalls, type Notify, type NotifyAbout, type ResolveUser } from './calls.ts'
+import type { Core, MayTalk, Module, ResolveUser } from '../../core.ts'
+import type { Notify } from '../../lib/events.ts'
+import { createCalls, type NotifyAbout } from './calls.ts'
 import { createFollows } from './follows.ts'
 import { callView, followView } from './model.ts'
 import { platformRoutes } from './routes.ts'
@@ -19,7 +20,7 @@ type Neighbours = {
   /** Called inside the `write` that changes the state of a call. */
   onCallChanged: (hostId: string, guestId: string) => void
   blocks: {
-    mayTalk: (userId: string, otherId: string) => boolean
+    mayTalk: MayTalk
     listBlockedEitherWay: (userId: string) => readonly string[]
   }
 }

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
+import type { Notify } from '../../lib/events.ts'
 import { findById, getById } from '../../lib/ids.ts'
 import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
 import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
@@ -23,20 +24,6 @@ export type Answer = {
   /** The newest message that the admin saw. */
   lastMessageId?: string | undefined
 }
-
-/** Notifies a user, inside the `write` that causes it. */
-export type Notify = (
-  userId: string,
-  event: {
-    type: 'support_reply'
-    /** Overrides the text of the type. */
-    text?: 'ticket_resolved'
-    body?: string
-    values: { subject: string }
-    data: Record<string, string>
-    dedupeKey?: string
-  },
-) => void
 
 type Parts = {
   store: TicketStore

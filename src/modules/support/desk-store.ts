@@ -2,7 +2,7 @@ import { and, count, desc, eq, getTableColumns, gte, inArray, isNull, lt, sql } 
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketNotes, tickets, users } from '../../db/schema.ts'
-import { lazy } from '../../db/statements.ts'
+import { lazy } from '../../lib/lazy.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { TicketStatus } from '../../lib/vocabulary.ts'
 import { filterFields } from './model.ts'

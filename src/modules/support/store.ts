@@ -14,7 +14,8 @@ import {
 } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketMessages, ticketNotes, tickets, users } from '../../db/schema.ts'
-import { eachRow, lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
+import { eachRow, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
+import { lazy } from '../../lib/lazy.ts'
 import {
   cutAtLimit,
   type Listing,

@@ -2,23 +2,13 @@ import type { Core, Module } from '../../core.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { day, retryAfterMilliseconds } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
+import type { Notify } from '../../lib/events.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { Answer } from '../../outside/exchange.ts'
 import type { Send } from './sender.ts'
 import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
 
 export type WebhookEvent = { type: EventType; at: string } & Record<string, string>
-
-/** Notifies a user. Called inside a `write`. */
-export type Notify = (
-  userId: string,
-  event: {
-    type: 'broadcast'
-    text: 'webhook_disabled'
-    values: { host: string }
-    data: Record<string, string>
-  },
-) => void
 
 type Parts = {
   store: WebhookStore

@@ -44,15 +44,12 @@ export function webhookRoutes(webhooks: WebhookService) {
     .post(
       '/v1/admin/webhooks',
       async ({ body, context }) => webhookWithSecretView(await webhooks.create(body, context.by)),
-      {
-        body: NewWebhook,
-        ...sensitive(
-          'adminCreateWebhook',
-          'Creates a webhook. Its secret is shown only this once.',
-          { 201: WebhookWithSecret },
-          { errors: ['too_many_webhooks'] },
-        ),
-      },
+      sensitive(
+        'adminCreateWebhook',
+        'Creates a webhook. Its secret is shown only this once.',
+        { 201: WebhookWithSecret },
+        { body: NewWebhook, errors: ['too_many_webhooks'] },
+      ),
     )
     .get(
       '/v1/admin/webhooks/:id',
@@ -63,16 +60,14 @@ export function webhookRoutes(webhooks: WebhookService) {
       '/v1/admin/webhooks/:id',
       async ({ params, body, context }) =>
         webhookView(await webhooks.update(params.id, body, context.by)),
-      {
-        body: WebhookUpdate,
-        ...sensitive(
-          'adminUpdateWebhook',
-          'Changes a webhook, or disables or enables it. Absent fields keep their value.',
-          {
-            200: Webhook,
-          },
-        ),
-      },
+      sensitive(
+        'adminUpdateWebhook',
+        'Changes a webhook, or disables or enables it. Absent fields keep their value.',
+        {
+          200: Webhook,
+        },
+        { body: WebhookUpdate },
+      ),
     )
     .delete(
       '/v1/admin/webhooks/:id',
@@ -117,14 +112,12 @@ export function webhookRoutes(webhooks: WebhookService) {
         const since = parseTime(body.since) ?? 0 // the schema has checked it
         return { retried: await webhooks.retrySince(params.id, since, context.by) }
       },
-      {
-        body: RetrySince,
-        ...admin(
-          'adminRetryWebhookDeliveries',
-          'Delivers again what an endpoint has not accepted, of events since a time: all that wait, and of those that were given up the kept ones (the last 100).',
-          { 200: Retried },
-        ),
-      },
+      admin(
+        'adminRetryWebhookDeliveries',
+        'Delivers again what an endpoint has not accepted, of events since a time: all that wait, and of those that were given up the kept ones (the last 100).',
+        { 200: Retried },
+        { body: RetrySince },
+      ),
     )
     .post(
       '/v1/admin/webhooks/:id/deliveries/:delivery_id/retry',

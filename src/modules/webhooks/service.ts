@@ -11,7 +11,6 @@ import { hostOf, type Outcome, outcomeOf } from './deliveries.ts'
 import { type NewWebhook, testEvent, type WebhookUpdate } from './model.ts'
 import { newSecret, type Send } from './sender.ts'
 import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
-import { findDropping } from './subscriptions.ts'
 
 type Parts = {
   store: WebhookStore
@@ -52,7 +51,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     if (outbox.find(id)) outbox.retry(id)
     else {
       const job = { webhook_id: webhookId, event: event as WebhookEvent } // stored by a delivery
-      outbox.addAgain(id, 'webhook_delivery', job, webhookId)
+      outbox.add('webhook_delivery', job, { id, receiver: webhookId })
     }
     return store.updateDelivery(webhookId, id, { status: 'waiting' })
   }
@@ -179,7 +178,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         failing,
         givenUp: failed - failing,
         dropped: all.reduce((sum, { droppedCount }) => sum + droppedCount, 0),
-        dropping: findDropping(audit, clock.now()),
+        dropping: audit.findRecentDetails('webhook_events_dropped')?.['host'],
       }
     },
   }

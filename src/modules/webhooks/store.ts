@@ -1,9 +1,10 @@
 import { and, asc, count, eq, gte, inArray, isNull, ne, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
-import { lazy, listById } from '../../db/statements.ts'
+import { listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { minute } from '../../lib/clock.ts'
+import { lazy } from '../../lib/lazy.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 export type WebhookRow = typeof webhooks.$inferSelect
@@ -52,12 +53,7 @@ export function createWebhookStore(orm: Orm) {
       orm.delete(webhooks).where(eq(webhooks.id, id)).run()
     },
     /** Newest first. */
-    list: (range: ListRange): Listing<WebhookRow> =>
-      listById(orm, range, {
-        name: 'webhooks',
-        id: webhooks.id,
-        select: (which) => orm.select().from(webhooks).where(which),
-      }),
+    list: (range: ListRange): Listing<WebhookRow> => listById(orm, range, { id: webhooks.id }),
     listAll: (): WebhookRow[] => orm.select().from(webhooks).all(),
     count: (): number => orm.select({ n: count() }).from(webhooks).get()?.n ?? 0,
     /** Stores the outcome of an attempt, unless the webhook has been deleted. */
@@ -101,12 +97,7 @@ export function createWebhookStore(orm: Orm) {
         .all(),
     /** Newest first. */
     listDeliveries: (webhookId: string, range: ListRange): Listing<DeliveryRow> =>
-      listById(orm, range, {
-        name: 'webhook_deliveries',
-        id: webhookDeliveries.id,
-        which: ofWebhook(webhookId),
-        select: (which) => orm.select().from(webhookDeliveries).where(which),
-      }),
+      listById(orm, range, { id: webhookDeliveries.id, which: ofWebhook(webhookId) }),
     /** Whether any user has an external id. */
     hasExternalIds: (): boolean => someExternalId().get() !== null,
     /** @returns undefined for an unknown user or one without an external id */

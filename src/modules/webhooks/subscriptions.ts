@@ -1,6 +1,5 @@
 import type { Core } from '../../core.ts'
-import type { AuditTrail } from '../../db/audit-trail.ts'
-import { day, hour, isoTime } from '../../lib/clock.ts'
+import { hour, isoTime } from '../../lib/clock.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import { hostOf } from './deliveries.ts'
 import type { WebhookStore } from './store.ts'
@@ -65,15 +64,4 @@ export function subscribeWebhooks(
   }
 
   return { reload }
-}
-
-/** The host of the endpoint whose events were dropped last, if that was within a day. */
-export function findDropping(
-  audit: Pick<AuditTrail, 'findLatest'>,
-  now: number,
-): string | undefined {
-  const row = audit.findLatest(action)
-  if (!row?.details || now - row.at > day) return undefined
-  const { host }: { host: string } = JSON.parse(row.details)
-  return host
 }

@@ -1,5 +1,6 @@
 import type { Core, Module } from '../../core.ts'
-import { createDeliveries, type Notify, type WebhookEvent } from './deliveries.ts'
+import type { Notify } from '../../lib/events.ts'
+import { createDeliveries, type WebhookEvent } from './deliveries.ts'
 import { webhookBodies } from './model.ts'
 import type { ResolveHost } from './post.ts'
 import { webhookRoutes } from './routes.ts'

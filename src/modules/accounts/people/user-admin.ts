@@ -34,7 +34,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
   /** Finds a deleted user, too.
    *  @throws not_found */
   function getAny(idText: string): UserRow {
-    const user = findById(idText, store.findAny)
+    const user = findById(idText, store.find)
     if (!user) throw new AppError('not_found')
     return user
   }
@@ -218,7 +218,6 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     mustNotBeProtected,
     existing,
     byId,
-    byEmail: (email: string) => () => store.findByEmail(email),
     get: (idText: string): UserRow => existing(byId(idText)()),
     getByEmail: (email: string): UserRow => existing(store.findByEmail(email)),
     search: (filter: UserFilter, range: ListRange): Listing<UserRow> =>
