@@ -277,9 +277,12 @@ describe('removing an account', () => {
     const data = { guest_id: bob.id, guest_name: 'bob' }
     await notify({ type: 'call_missed', title: 'bob called', data })
     await notify({ type: 'broadcast', title: 'News', body: 'For all.', data })
+    const parties = { guest_id: ada.id, host_id: bob.id }
+    await notify({ type: 'call_missed', title: 'bob', data: { ...parties, host_name: 'bob' } })
     await leave(full, bob)
     const { body } = await service.call('GET', '/v1/notifications', { token: ada.token })
-    expect(body.data.slice(0, 2)).toEqual([
+    expect(body.data.slice(0, 3)).toEqual([
+      expect.objectContaining({ title: 'Missed call', data: parties }),
       expect.objectContaining({ title: 'News', body: 'For all.', data: { guest_id: bob.id } }),
       expect.objectContaining({ title: 'Missed call', data: { guest_id: bob.id } }),
     ])

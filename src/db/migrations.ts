@@ -19,6 +19,7 @@ import webhookBound from '../../drizzle/0015_webhook_bound.sql' with { type: 'te
 import ticketCategoryAndCode from '../../drizzle/0016_ticket_category_and_code.sql' with {
   type: 'text',
 }
+import namedPeople from '../../drizzle/0017_named_people.sql' with { type: 'text' }
 import journal from '../../drizzle/meta/_journal.json' with { type: 'json' }
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -43,6 +44,7 @@ export const migrations: readonly string[] = [
   forgetting,
   webhookBound,
   ticketCategoryAndCode,
+  namedPeople,
 ]
 
 const applicationId = 0x484f5354 // "HOST": identifies our database files

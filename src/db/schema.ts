@@ -871,7 +871,7 @@ export const cannedReplies = sqliteTable('canned_replies', {
 
 // Notifications
 
-/** WITHOUT ROWID in the migration: the notifications of a user are adjacent. The migration also indexes the followers
+/** WITHOUT ROWID in the migration: the notifications of a user are adjacent. The migration also indexes the people
  *  named in them, to erase those names with the account. */
 export const notifications = sqliteTable(
   'notifications',

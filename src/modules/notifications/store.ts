@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import {
   notificationCounts,
@@ -16,6 +16,7 @@ import {
   type NotificationType,
   type PreferenceType,
 } from '../../lib/vocabulary.ts'
+import { personKeys } from './model.ts'
 
 export type NotificationRow = typeof notifications.$inferSelect
 type PreferenceRow = typeof notificationPreferences.$inferSelect
@@ -23,8 +24,8 @@ type PreferenceRow = typeof notificationPreferences.$inferSelect
 export type NotificationStore = ReturnType<typeof createNotificationStore>
 
 const value = sql.placeholder
-/** The id of the other user in a notification. Must equal the expression of the index. */
-const namedOf = sql`coalesce(json_extract(data, '$.follower_id'), json_extract(data, '$.guest_id'), json_extract(data, '$.host_id'))`
+/** A user in a notification. Must equal the expression of the index. */
+const personIn = (key: string) => sql`json_extract(data, ${sql.raw(`'$.${key}'`)})`
 
 /** SQL over notifications and preferences. Triggers maintain the totals. The queries for each notification are prepared,
  *  because an announcement creates one for every user. */
@@ -162,7 +163,10 @@ export function createNotificationStore(orm: Orm) {
     each: (userId: string) => eachOf(orm, notifications, 'id', eq(notifications.userId, userId)),
     /** Other users' notifications with this user's id. */
     listNaming: (id: string, limit: number, after?: string): NotificationRow[] =>
-      listAfter(and(isNotNull(namedOf), eq(namedOf, id)), limit, after),
+      personKeys
+        .flatMap((key) => listAfter(eq(personIn(key), id), limit, after))
+        .sort((one, other) => (one.id < other.id ? -1 : 1))
+        .slice(0, limit),
     updateTexts({ userId, id, title, body, data }: NotificationRow) {
       orm.update(notifications).set({ title, body, data }).where(own(userId, id)).run()
     },
