@@ -694,6 +694,58 @@ describe('quiet hours', () => {
     ])
   })
 
+  test('make one push of several although the push service fails at first', async () => {
+    await using all = await startQuiet()
+    for (let n = 0; n < 2; n++) await all.notify({})
+    await all.settle()
+    all.google.respondFcm({ status: 503 })
+    await end(all)
+    all.clock.advance(60_000)
+    await all.settle()
+    expect([titles(all), all.waiting()]).toEqual([['summary', 'summary'], 0])
+  })
+
+  test('push after a night, although the device was logged out at the end of the one before', async () => {
+    await using all = await startQuiet()
+    const { service, ada, clock } = all
+    await all.notify({})
+    await all.settle()
+    const { token, refreshToken } = ada
+    await service.call('POST', '/v1/auth/logout', {
+      token,
+      body: { refresh_token: refreshToken },
+    })
+    await end(all)
+    expect([titles(all), all.waiting()]).toEqual([[], 0])
+    const again = await service.login(ada.email)
+    await registerDevice(service, again, 'phone')
+    clock.advance(22 * 3_600_000)
+    await all.notify({})
+    await all.settle()
+    await end(all)
+    await end(all)
+    expect(titles(all)).toEqual(['payment_captured'])
+  })
+
+  test('push and mail nothing about a person who was blocked meanwhile', async () => {
+    await using mail = await startMailServer()
+    await using all = await startPushing({ environment: { SMTP_URL: mail.url } })
+    const { service, key, clock } = all
+    const [host, guest] = [await service.registerAs('host'), await service.register('guest')]
+    await registerDevice(service, host, 'phone')
+    const body = { follow_new: { email: true } }
+    await service.call('PUT', '/v1/notifications/preferences', { token: host.token, body })
+    all.google.respondFcm({ status: 503 })
+    await service.call('PUT', `/v1/service/follows/${host.id}/${guest.id}`, { token: key })
+    await all.until(() => all.google.sends.length === 1)
+    await service.call('PUT', `/v1/users/blocks/${guest.id}`, { token: host.token })
+    clock.advance(200_000)
+    await all.settle()
+    const left = countJobs(service, "kind IN ('notification_push', 'notification_mail')")
+    const about = mail.mails.filter(({ text }) => text.includes('follows'))
+    expect([all.google.sends.length, about, left]).toEqual([1, [], 0])
+  })
+
   test('do not hold calls back', async () => {
     await using all = await startQuiet()
     for (const type of ['call_incoming', 'call_missed']) await all.notify({ type })

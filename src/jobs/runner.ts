@@ -7,7 +7,7 @@ import type { DueJob, JobKind, OutboxJobs, QueueName } from './outbox.ts'
 /** Runs a job of one kind. An error postpones the job; a `PermanentFailure` gives it up at once. After a crash a job may
  *  run again with the same `id`, so receivers can recognise duplicates. An unfinished job, because it is long or the
  *  process `isStopping`, returns the delay until it runs again. `attempts` includes this run; `withOutcome` adds work to
- *  the write that stores the outcome; `deliver` sends something to a user and logs what became of it with the outcome;
+ *  the write that stores the outcome, which learns whether it was the last run; `deliver` sends something to a user and logs what became of it with the outcome;
  *  `signal` aborts pending requests when the process must exit. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
@@ -16,13 +16,14 @@ export type JobHandler<K extends JobKind> = (
     attempts: number
     isStopping: () => boolean
     signal: AbortSignal
-    withOutcome: (work: () => void) => void
+    withOutcome: (work: AlsoWrite) => void
     deliver: Deliver
   },
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
 /** The kind is that of the job by default. */
 type DeliveryOf = Pick<DeliveryRow, 'userId' | 'channel'> & { kind?: string }
 export type Deliver = (of: DeliveryOf, send: () => Promise<Delivered>) => Promise<Delivered>
+type AlsoWrite = (isLast: boolean) => void
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
 /** The result of a run. `again`: unfinished, continues later. `failed`: retried later. */
@@ -69,7 +70,7 @@ type Failure = { reason: string; runAt: number | undefined }
 type JobEnd = {
   again?: number | undefined
   failure?: Failure
-  alsoWrite: () => void
+  alsoWrite: AlsoWrite
   /** Without a result, the failure is the result. */
   delivery?: (DeliveryOf & Partial<Delivered>) | undefined
 }
@@ -173,8 +174,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 
   async function handle(job: DueJob): Promise<JobEnd> {
-    let alsoWrite = () => {}
-    const withOutcome = (work: () => void) => {
+    let alsoWrite: AlsoWrite = () => {}
+    const withOutcome = (work: AlsoWrite) => {
       alsoWrite = work
     }
     let delivery: JobEnd['delivery']
@@ -224,7 +225,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
   function applyOutcome(job: DueJob, end: JobEnd): JobOutcome {
     const { id, attempts } = job
     const { again, failure, alsoWrite } = end
-    alsoWrite()
+    alsoWrite(again === undefined && failure?.runAt === undefined)
     recordDelivery(job, end)
     if (failure) {
       const { reason, runAt } = failure

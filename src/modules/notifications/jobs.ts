@@ -1,4 +1,4 @@
-import type { Core } from '../../core.ts'
+import type { Core, MayTalk } from '../../core.ts'
 import type { Delivered } from '../../jobs/delivery-store.ts'
 import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
@@ -27,6 +27,7 @@ import type { MessagePushes, Unread } from './message-pushes.ts'
 import { type NotificationText, textOf } from './notifier.ts'
 import type { Preferences } from './preferences.ts'
 import type { HeldPush, PushTokenRow, PushTokenStore } from './push-token-store.ts'
+import { isAboutBlocked } from './service.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
 /** A chat message that its recipient has not read. */
@@ -48,6 +49,8 @@ export type UnreadMessages = {
   count(userId: string): number
 }
 
+type Device = { user_id: string; push_token_id: string }
+
 type Parts = {
   store: NotificationStore
   preferences: Preferences
@@ -56,6 +59,7 @@ type Parts = {
   pusher: Pusher
   unreadMessages: UnreadMessages
   messagePushes: MessagePushes
+  mayTalk: MayTalk
 }
 
 const day = 24 * 3_600
@@ -85,7 +89,8 @@ type PushJobs = Pick<
  *  collapse key lets a push that is repeated after a crash replace the first one on the screen. */
 export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const { write, clock, log, settings, outbox } = core
-  const { store, preferences, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
+  const { store, preferences, pushTokenStore, pusher, mayTalk } = parts
+  const { unreadMessages, messagePushes } = parts
   const inOrder = createKeyedSemaphore(1)
   const pushedSeqs = createLru<number>(rememberedPushes)
 
@@ -140,10 +145,11 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const isWanted = (userId: string, type: PreferenceType) =>
     preferences.channelsOf(userId, type).push
 
-  /** A notification that is unread and whose type is still pushed. */
+  /** A notification that is unread, whose type is still pushed, and whose person was not blocked since. */
   function findDue(userId: string, notificationId: string) {
     const row = store.find(userId, notificationId)
-    return row?.readAt === null && isWanted(userId, row.type) ? row : undefined
+    if (row?.readAt !== null || !isWanted(userId, row.type)) return undefined
+    return isAboutBlocked(mayTalk, userId, row) ? undefined : row
   }
 
   /** The newest unread message up to `seq`, if messages are still pushed. */
@@ -178,11 +184,10 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   }
 
   /** Queues the only push that is due again. */
-  function release({ id, userId, service: receiver }: PushTokenRow, due: readonly HeldPush[]) {
-    pushTokenStore.update(id, { heldPush: null })
-    if (due.length > 1) return
+  function release(device: Device, receiver: string | undefined, due: readonly HeldPush[]) {
+    pushTokenStore.update(device.push_token_id, { heldPush: null })
+    if (due.length > 1 || receiver === undefined) return
     const { notification_id, conversation_id, seq } = due[0] ?? {}
-    const device = { user_id: userId, push_token_id: id }
     if (notification_id)
       outbox.add('notification_push', { ...device, notification_id }, { receiver })
     if (conversation_id && seq)
@@ -245,11 +250,13 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     async held_push({ user_id: userId, push_token_id }, run) {
       const token = pushTokenStore.findLive(userId, push_token_id)
       const wait = quietForOf(userId)
-      if (!token) return undefined
-      if (wait > 0) return { againAfterMilliseconds: wait }
-      const due = heldOf(token).filter((push) => isDue(userId, push))
-      run.withOutcome(() => release(token, due))
-      if (due.length <= 1) return undefined
+      if (token && wait > 0) return { againAfterMilliseconds: wait }
+      const due = token ? heldOf(token).filter((push) => isDue(userId, push)) : []
+      // Held pushes need a job that will run, so none may stay held after the last run.
+      run.withOutcome((isLast) => {
+        if (isLast) release({ user_id: userId, push_token_id }, token?.service, due)
+      })
+      if (!token || due.length <= 1) return undefined
       const badge = badgeOf(userId)
       // The badge leaves out notifications that are hidden in the app.
       const count = Math.max(badge, due.length)
@@ -378,7 +385,7 @@ type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
 /** Sends one mail with all of a user's unread notifications. */
 export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
   const { write, clock, config, settings } = core
-  const { store, preferences, mailer } = parts
+  const { store, preferences, mailer, mayTalk } = parts
   // One job per user at a time: the first mails all notifications, and the others find none.
   const oneAtATime = createKeyedSemaphore(1)
 
@@ -406,8 +413,9 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
     const wait = quietFor(person.quietHours, clock.now())
     const isDue = (type: string) => wait === 0 || callTypes.includes(type)
     if (!isDue(reason.type)) return { wait, person, unread: [] }
-    const unread = listDue(userId, isDue)
-    markMailed(userId, unread, clock.now())
+    const listed = listDue(userId, isDue)
+    markMailed(userId, listed, clock.now())
+    const unread = listed.filter((row) => !isAboutBlocked(mayTalk, userId, row))
     return { wait: 0, person, unread }
   }
 

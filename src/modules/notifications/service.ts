@@ -13,6 +13,16 @@ type Parts = { store: NotificationStore; notifier: Notifier; mayTalk: MayTalk }
 
 const typesAboutPeople: readonly NotificationType[] = ['call_incoming', 'call_missed', 'follow_new']
 
+/** Whether a call or follow comes from a person with whom a block exists. */
+export function isAboutBlocked(
+  mayTalk: MayTalk,
+  userId: string,
+  { type, data }: Pick<NotificationEvent, 'type' | 'data'>,
+): boolean {
+  if (!typesAboutPeople.includes(type)) return false
+  return personKeys.some((key) => data[key] !== undefined && !mayTalk(userId, data[key]))
+}
+
 /** Users per write: few, because a user may have many devices and each device adds a row. */
 const notifiedPerWrite = 20
 
@@ -24,11 +34,6 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
 
   const publishRead = (userId: string, unreadCount: number) =>
     afterCommit(() => hub.send([userId], notificationsReadFrame(unreadCount)))
-
-  function isAboutBlocked(userId: string, { type, data }: NotificationEvent): boolean {
-    if (!typesAboutPeople.includes(type)) return false
-    return personKeys.some((key) => data[key] !== undefined && !mayTalk(userId, data[key]))
-  }
 
   return {
     /** Newest first. */
@@ -62,7 +67,7 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
       const event = { ...reported, data: notifier.withIds(reported) }
       const outcomes: Outcome[] = []
       const notify = (id: string): Outcome =>
-        isAboutBlocked(id, event) ? { kind: 'muted' } : notifier.notify(id, event)
+        isAboutBlocked(mayTalk, id, event) ? { kind: 'muted' } : notifier.notify(id, event)
       for (const some of chunksOf(ids, notifiedPerWrite)) {
         outcomes.push(...(await write(() => some.map(notify))))
       }
