@@ -456,6 +456,35 @@ test('an admin who removes the photo of a removed message leaves no placeholder'
   expect([removal.status, kept()]).toEqual([204, false])
 })
 
+test('a removed account leaves no placeholder of its photos', async () => {
+  const [eve, ben] = [await service.register(), await service.register()]
+  const root = await service.registerAs('admin')
+  const conversation = await service.openConversation(eve, ben)
+  const path = `/v1/chat/conversations/${conversation}/messages`
+  const photo = async () => (await upload(service, eve, jpeg, { type: 'image/jpeg' })).body
+  const post = async (at: string, body: object) =>
+    (await service.call('POST', at, { token: eve.token, body })).body
+  const files = [await photo(), await photo(), await photo(), await photo(), await photo()]
+  const [one, first, second, attached, removed] = files
+  await post(path, { ...one, body: '', type: 'file' })
+  await post(path, { type: 'file', body: '', attachments: [first, second] })
+  const ticket = { subject: 'Photos', body: 'Here', attachments: [attached] }
+  const { id } = await post('/v1/support/tickets', ticket)
+  const gone = await post(path, { ...removed, body: '', type: 'file' })
+  await service.call('DELETE', `${path}/${gone.id}`, { token: eve.token })
+  const shown = async () =>
+    JSON.stringify([
+      (await service.call('GET', path, { token: ben.token })).body,
+      (await service.call('GET', `/v1/admin/support/tickets/${id}`, { token: root.token })).body,
+      service.sqlite.query('SELECT said FROM removed_messages WHERE message_id = ?').all(gone.id),
+    ])
+  const count = async () => (await shown()).split(files[0].placeholder).length - 1
+  expect(await count()).toBe(6)
+  const body = { password: 'correct horse' }
+  await service.call('DELETE', '/v1/users/me', { token: eve.token, body })
+  await waitFor(async () => (await count()) === 0, 'the removal of the files')
+})
+
 describe('a thumbnail', () => {
   const thumbnail = (file: { file_url: string }, w: number | string, init?: RequestInit) =>
     service.request(`${new URL(file.file_url).pathname}?w=${w}`, init)

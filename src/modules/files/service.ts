@@ -65,14 +65,14 @@ export function createFileService(core: Core, parts: Parts) {
 
   /** Deletes the row and queues the removal of the bytes, inside a `write`. A running upload of the file fails at its end. */
   function remove(id: string): void {
-    store.clearPictures(id, urls.idIn)
     store.clearReported(id, urls.idIn)
     const isImage = store.delete(id)?.picture !== null
     outbox.add('file_removal', { key: id, isImage })
   }
 
-  /** Takes a file away from its owner's profile and the platform's logo, inside a `write`. */
+  /** Takes a file away from messages, its owner's profile and the platform's logo, inside a `write`. */
   function release(id: string, ownerId: string): void {
+    store.clearPictures(id, urls.idIn)
     const uses = store.deleteUsesOf(id)
     if (uses.includes(ownerId)) dropPicture(ownerId)
     const actor = { type: 'system' } as const
@@ -82,7 +82,6 @@ export function createFileService(core: Core, parts: Parts) {
   /** Makes a file inaccessible, inside a `write`. The desk can still read a file of a message for a while. */
   function withdraw(file: FileRow): void {
     const isInMessage = store.isInMessage(file.id)
-    store.clearPictures(file.id, urls.idIn)
     release(file.id, file.ownerId)
     const removed = { ...file, removedAt: clock.now() }
     store.update(file.id, { removedAt: removed.removedAt })
@@ -103,12 +102,16 @@ export function createFileService(core: Core, parts: Parts) {
     return file
   }
 
+  /** Removes a file, also from removed messages, which can still be reported. Called inside a `write`. */
+  function erase(id: string, ownerId: string): void {
+    store.clearRemoved(id)
+    release(id, ownerId)
+    remove(id)
+  }
+
   function purge(ownerId: string, limit: number) {
     const ids = store.listIdsOf(ownerId, limit)
-    for (const id of ids) {
-      release(id, ownerId)
-      remove(id)
-    }
+    for (const id of ids) erase(id, ownerId)
     const last = ids.at(-1)
     return last === undefined ? undefined : { last, count: ids.length }
   }
@@ -241,10 +244,7 @@ export function createFileService(core: Core, parts: Parts) {
       write(() => {
         const file = store.findKept(id)
         if (!file) throw new AppError('not_found')
-        store.clearPictures(id, urls.idIn)
-        store.clearRemoved(id)
-        release(id, file.ownerId)
-        remove(id)
+        erase(id, file.ownerId)
         const details = { owner_id: file.ownerId }
         audit.record({ action: 'file_removed', ...by, target: { type: 'file', id }, details })
       }),
