@@ -359,6 +359,7 @@ async function createModules(core: Core, outside: Outside) {
     mailer,
     wantsMail: (userId) => wantsMail(userId, 'support_reply'),
     notify,
+    forgetReplies: notifications.forgetReplies,
     attach,
     detach,
     takeText,

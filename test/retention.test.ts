@@ -228,8 +228,15 @@ describe('tickets closed for longer than ticket_retention_days', () => {
       )
     const file = await upload(it.service, it.a, png, { type: 'image/png' })
     await write('open')
-    expect((await close(await write('old', [file.body.file_url]))).status).toBe(200)
+    const old = await write('old', [file.body.file_url])
     const young = await write('young')
+    const answers = () =>
+      it.service.sqlite.query("SELECT title FROM notifications WHERE type = 'support_reply'").all()
+        .length
+    const answer = { token: it.admin.token, body: { body: 'An answer' } }
+    await it.service.call('POST', `/v1/admin/support/tickets/${old}/messages`, answer)
+    expect((await close(old)).status).toBe(200)
+    expect(answers()).toBe(1)
     await it.wait(40)
     await close(young)
     await setDays(it.service, it.admin, { ticket_retention_days: 30 })
@@ -243,6 +250,7 @@ describe('tickets closed for longer than ticket_retention_days', () => {
     expect(await list(`limit=1&cursor=${first.pagination.cursor}`)).toEqual(['open'])
     expect((await it.get(it.admin, '/v1/admin/support/tickets?q=old')).data).toEqual([])
     expect(it.service.sqlite.query('SELECT * FROM file_uses').all()).toEqual([])
+    expect(answers()).toBe(0)
     expect(runs(it.service)).toEqual([{ messages: '0', tickets: '1' }])
     await write('next')
     expect(await list()).toEqual(['next', 'young', 'open'])

@@ -192,6 +192,15 @@ describe('mails to the desk', () => {
     expect(d.mail.mails.filter(({ to }) => to === 'desk@example.com')).toEqual([])
   })
 
+  test('leave out tickets whose owner was removed meanwhile', async () => {
+    await using d = await openMailedDesk()
+    await d.open()
+    const { token } = d.ada
+    await d.service.call('DELETE', '/v1/users/me', { token, body: { password: 'correct horse' } })
+    await d.pass(11 * minute)
+    expect(d.mail.mails.filter(({ to }) => to === 'desk@example.com')).toEqual([])
+  })
+
   test('go to the inbox when the assignee is gone', async () => {
     await using d = await openMailedDesk()
     const { id } = await d.open()

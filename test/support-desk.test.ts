@@ -87,7 +87,7 @@ describe('sending twice', () => {
     const call = { token: d.ada.token, body: { subject: 's', body: 'b', client_id: 'k' } }
     const first = await d.service.call('POST', own, call)
     await d.answer(first.body.id)
-    await d.update(first.body.id, { priority: 'urgent', status: 'resolved' })
+    await d.update(first.body.id, { priority: 'urgent', category: 'billing', status: 'resolved' })
     const again = await d.service.call('POST', own, call)
     expect([again.status, again.body]).toEqual([201, first.body])
     expect(again.headers.get('idempotent-replayed')).toBe('true')
@@ -552,6 +552,9 @@ describe('the desk', () => {
     ])
     const found = async (query: string) => (await d.list(query)).pagination.total
     expect([await found('?waiting=true'), await found('?q=refund&waiting=true')]).toEqual([0, 0])
+    const { id } = (await d.list()).data[0]
+    for (const status of ['closed', 'open']) await d.update(id, { status })
+    expect((await d.list()).data[0]).toMatchObject({ status: 'open', waiting_since: null })
   })
 
   test('shows no tickets as waiting of a removed person with many of them', async () => {

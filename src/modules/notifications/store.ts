@@ -149,6 +149,15 @@ export function createNotificationStore(orm: Orm) {
     updateMailed(userId: string, id: string, mailedAt: number | null) {
       orm.update(notifications).set({ mailedAt }).where(own(userId, id)).run()
     },
+    deleteOfTicket(userId: string, ticketId: string) {
+      const ofTicket = sql`json_extract(data, '$.ticket_id') = ${ticketId}`
+      orm
+        .delete(notifications)
+        .where(
+          and(eq(notifications.userId, userId), eq(notifications.type, 'support_reply'), ofTicket),
+        )
+        .run()
+    },
     deleteOldest(userId: string, count: number) {
       const oldest = orm
         .select({ id: notifications.id })

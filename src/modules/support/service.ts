@@ -56,9 +56,11 @@ export function createTicketService(core: Core, parts: Parts) {
     if (!first) return undefined
     const ticket = store.find(first.ticketId)
     if (first.seq > 1 || !ticket) throw new AppError('idempotency_mismatch')
-    const priority = store.findFirstPriorityChange(ticket.id)?.from ?? ticket.priority
+    const before = (field: 'priority' | 'category') =>
+      store.findFirstChange(ticket.id, field)?.from ?? ticket[field]
+    const known = { priority: before('priority'), category: before('category') }
     const updatedAt = first.createdAt
-    const opened = { ...ticket, priority, status: 'open', updatedAt, messageCount: 1 } as TicketRow // a history of priorities holds priorities
+    const opened = { ...ticket, ...known, status: 'open', updatedAt, messageCount: 1 } as TicketRow // a history of priorities holds priorities
     const isSame =
       isDeepStrictEqual({ ...opened, ...content }, opened) && hasContent(first, { body, fileUrls })
     if (!isSame) throw new AppError('idempotency_mismatch')

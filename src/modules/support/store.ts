@@ -180,9 +180,9 @@ export function createTicketStore(orm: Orm) {
     insertHistory(row: HistoryRow): void {
       insertHistory()(row)
     },
-    findFirstPriorityChange(ticketId: string): HistoryRow | undefined {
+    findFirstChange(ticketId: string, of: HistoryRow['field']): HistoryRow | undefined {
       const { ticketId: ticket, field, id } = ticketHistory
-      const wanted = and(eq(ticket, ticketId), eq(field, 'priority'))
+      const wanted = and(eq(ticket, ticketId), eq(field, of))
       return orm.select().from(ticketHistory).where(wanted).orderBy(asc(id)).limit(1).get()
     },
     /** Resolved tickets without a message after `until`, longest silence first. */

@@ -39,6 +39,8 @@ type Neighbours = {
   /** Whether an admin wants mails about answers in tickets. */
   wantsMail: (userId: string) => boolean
   notify: Notify
+  /** Deletes the notifications about answers in a ticket, inside a `write`. */
+  forgetReplies: (userId: string, ticketId: string) => void
   attach: Attach
   detach: (messageId: string) => void
   takeText: TakeText
@@ -52,7 +54,8 @@ const endedAtOnce = 25
 const purgedAtOnce = 5
 
 export function createSupport(core: Core, neighbours: Neighbours) {
-  const { mailer, wantsMail, notify, attach, detach, takeText, ticketsPerDay } = neighbours
+  const { mailer, wantsMail, notify, forgetReplies, attach, detach } = neighbours
+  const { takeText, ticketsPerDay } = neighbours
   const { orm } = core
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
@@ -81,7 +84,8 @@ export function createSupport(core: Core, neighbours: Neighbours) {
    *  @returns the id of the last one; undefined when there was none */
   function endWaiting(userId: string): string | undefined {
     const waiting = store.listWaiting(userId, endedAtOnce)
-    for (const { id, updatedAt } of waiting) store.update(id, { waitingSince: null, updatedAt })
+    const changes = { waitingSince: null, inboxDueAt: null }
+    for (const { id, updatedAt } of waiting) store.update(id, { ...changes, updatedAt })
     return waiting.at(-1)?.id
   }
 
@@ -125,6 +129,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
         const [ticket] = store.listOld(before, 1)
         if (!ticket) return undefined
         store.delete(ticket).forEach(detach)
+        forgetReplies(ticket.userId, ticket.id)
         return { ...done, count: done.count + 1 }
       },
       *survey(before) {

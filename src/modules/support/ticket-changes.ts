@@ -132,10 +132,14 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
   /** @returns the time of the owner's first message without a reply */
   function waitingSince(ticket: TicketRow, message?: TicketMessageRow): number | null {
     if (message) return message.isAdmin ? null : (ticket.waitingSince ?? message.createdAt)
-    if (ticket.settledAt === null) return ticket.waitingSince
-    // A ticket that the desk reopens waits again if the owner wrote last.
-    const newest = store.findMessageAt(ticket.id, ticket.messageCount)
-    return newest && !newest.isAdmin ? newest.createdAt : null
+    return ticket.settledAt === null ? ticket.waitingSince : waitingAgain(ticket)
+  }
+
+  /** A ticket that the desk reopens waits again if the owner wrote last. A removed owner waits for nothing. */
+  function waitingAgain({ id, messageCount }: TicketRow): number | null {
+    const newest = store.findMessageAt(id, messageCount)
+    const isRemoved = desk.get(id).user.deletedAt !== null
+    return newest && !newest.isAdmin && !isRemoved ? newest.createdAt : null
   }
 
   function publish(type: 'ticket.created' | 'ticket.replied', { ticketId, id }: TicketMessageRow) {
