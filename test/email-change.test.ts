@@ -248,6 +248,19 @@ test('an address taken before the link is used is refused', async () => {
   expect([answer.status, answer.headers.get('x-error-reason')]).toEqual([409, 'email_taken'])
 })
 
+test('nobody leaves a ban behind with the banned address, by a change before or after it', async () => {
+  const person = await service.register('banned')
+  await ask(person, 'banned@new.example')
+  const token = tokenOf(await mailed('change_email', 'banned@new.example'))
+  const root = await service.registerAs('admin')
+  const ban = { kind: 'address', value: person.email }
+  await service.call('POST', '/v1/admin/bans', { token: root.token, body: ban })
+  const answers = [await ask(person, 'other@new.example'), await follow('confirm', token)]
+  for (const { status, headers } of answers) {
+    expect([status, headers.get('x-error-reason')]).toEqual([403, 'banned'])
+  }
+})
+
 test('a second mail to an address waits a minute; the current address is no change', async () => {
   const [jo, kim] = [await service.register('jo'), await service.register('kim')]
   expect((await ask(jo, 'shared@new.example')).status).toBe(204)

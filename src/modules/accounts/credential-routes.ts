@@ -117,7 +117,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         'confirmEmailChange',
         'Confirms a new e-mail address with the token from the mailed link. If the former address was verified, it stays reserved for 7 days, and a link mailed to it undoes the change.',
         { 200: UserBody },
-        { body: OneTimeTokenBody, errors: ['email_taken'] },
+        { body: OneTimeTokenBody, errors: ['banned', 'email_taken'] },
       ),
     )
     .post(

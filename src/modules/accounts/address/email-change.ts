@@ -53,7 +53,8 @@ export function createEmailChange(core: Core, parts: Parts) {
       const user = await recovery.confirm(principal, body.password, ip)
       await write(() => {
         recovery.mustStillBeConfirmed(user, principal)
-        bans.mustNotBeBanned(email, ip)
+        // Nobody leaves a ban behind with the banned address.
+        for (const address of [user.email, email]) bans.mustNotBeBanned(address, ip)
         if (store.find(userId)?.email === email) {
           throw invalidField('new_email', 'nothing_to_change')
         }
@@ -70,11 +71,12 @@ export function createEmailChange(core: Core, parts: Parts) {
 
     /** Sets the address that the token was mailed to, as verified, and mails the former address if that was verified. A
      *  change back to a former address revokes the links that undo the changes since.
-     *  @throws validation_error (`token`: wrong, used, expired or revoked) · email_taken (since the request) */
+     *  @throws validation_error (`token`: wrong, used, expired or revoked) · banned · email_taken (since the request) */
     confirm: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
         const { user, email } = redeem('change_email', token)
         const former = user.email
+        for (const address of [former, email]) bans.mustNotBeBanned(address, ip)
         if (parts.isTaken(email, user.id)) throw new AppError('email_taken')
         const changes = oneTimeTokens.list('undo_email', user.id)
         const undone = changes.find((change) => change.email === email)
