@@ -171,13 +171,16 @@ test.concurrent('each week the bucket is restored for a try; a failure is report
   const clock = createTestClock()
   await using mails = await startMailServer()
   const noted: (string | undefined)[] = []
-  const outcomes = [undefined, 'piece 0 is missing', undefined]
+  const outcomes = [undefined, undefined, 'piece 0 is missing', undefined]
   let tries = 0
   const verify = async () => {
     const reason = outcomes[tries++]
     if (reason) throw new Error(reason)
   }
-  const noteDrill = (_: number, reason?: string) => void noted.push(reason)
+  const noteDrill = (_: number, reason?: string) => {
+    // A full disk once.
+    if (noted.push(reason) === 2) throw new Error('no space left')
+  }
   const replica = { ...replicaWithStats(), noteDrill }
   await using service = await startService({
     clock,
@@ -193,8 +196,10 @@ test.concurrent('each week the bucket is restored for a try; a failure is report
   expect(tries).toBe(1)
   clock.advance(2 * day)
   await waitFor(() => noted.length === 2)
-  clock.advance(2 * day)
+  clock.advance(8 * day)
   await waitFor(() => noted.length === 3)
+  clock.advance(2 * day)
+  await waitFor(() => noted.length === 4)
   expect(noted).toEqual(outcomes)
   const mail = await waitFor(() =>
     mails.mails.find(({ raw }) => raw.includes('Subject: The bucket cannot be restored')),

@@ -296,6 +296,16 @@ testAtLength.concurrent('a missing log entry is named by the proof of a restore'
     1,
     `hostline: the bucket cannot be restored: ${entry} is missing in the bucket`,
   ])
+  for (const key of place.store.keys('snapshots/').filter((one) => one.endsWith('/manifest'))) {
+    place.store.put(key, Buffer.from('x'))
+  }
+  for (const command of [['verify'], ['status']]) {
+    const damaged = await run('a', 'replica', ...command)
+    expect([damaged.exitCode, damaged.err]).toEqual([
+      1,
+      expect.stringMatching(/^hostline: \S+manifest was not written by hostline$/),
+    ])
+  }
 })
 
 const fixture = join(import.meta.dir, 'fixtures/replica-0.1.json.gz')

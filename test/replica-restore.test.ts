@@ -100,7 +100,7 @@ test('a restore retries a failed request', async () => {
   place.store.faults.errors = 0
 })
 
-test('of snapshots older than a day, one an hour is kept, as are base snapshots and foreign objects', async () => {
+test('of snapshots older than a day, one whole one an hour is kept, as are base snapshots and foreign objects', async () => {
   await using other = await startObjectStore()
   const opened = openBucket(bucket(other.url), 1_000)
   const foreign = ['snapshots/../elsewhere', 'snapshots/0/manifest', 'elsewhere']
@@ -117,6 +117,8 @@ test('of snapshots older than a day, one an hour is kept, as are base snapshots 
   const hour = 200 + (Date.now() % 3_600_000) / 3_600_000
   const taken = [take(1, hour), take(2, hour - 0.2), take(3, 26), take(4, 26), take(5, 26, true)]
   const recent = [take(6, 1), take(7, 1)]
+  const damaged = take(8, 26)
+  other.put(damaged.replace(/000000$/, 'manifest'), Buffer.from('x'))
   other.faults.clockOffset = 0
   await trim({ bucket: opened, shared: openLog(opened) }, Date.now() - 7 * 24 * 3_600_000)
   const left = [taken[0], taken[2], taken[4], ...recent].map(String)

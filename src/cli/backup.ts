@@ -136,8 +136,9 @@ async function fetchBackup(
   try {
     for (let start = 0; ; start += fetchedBytes) {
       const piece = await store.get(name, { start, end: start + fetchedBytes })
-      if (piece) await file.writeFile(piece)
-      if (!piece || piece.length < fetchedBytes) break
+      if (!piece) throw new StartError(`${name} is gone from the bucket`)
+      await file.writeFile(piece)
+      if (piece.length < fetchedBytes) break
     }
     renameSync(partial, target)
   } finally {

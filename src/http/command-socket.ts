@@ -4,8 +4,8 @@ import { join } from 'node:path'
 export const socketFile = 'hostline.sock'
 
 const onlyOwner = 0o177
-// Long enough to test a webhook, whose endpoint may take 15 seconds.
-const idleTimeoutSeconds = 30
+// A snapshot, or counting what retention would delete, can take minutes.
+const noTimeout = 0
 
 type App = { fetch: (request: Request) => Response | Promise<Response> }
 
@@ -18,7 +18,7 @@ export function listenForCommands(app: App, dataDir: string): () => Promise<void
   try {
     const server = Bun.serve({
       unix: path,
-      idleTimeout: idleTimeoutSeconds as never, // missing in the runtime's types for Unix sockets
+      idleTimeout: noTimeout as never, // missing in the runtime's types for Unix sockets
       development: false,
       fetch: (request) => app.fetch(asOperator(request)),
     })

@@ -64,10 +64,10 @@ export function createHub() {
   }
 
   function remove(peer: Peer) {
+    setUnsent(peer, 0, 0)
     const peers = peersByUser.get(peer.userId)
     if (!peers?.delete(peer)) return
     admins.delete(peer)
-    setUnsent(peer, 0, 0)
     count--
     if (peers.size === 0) peersByUser.delete(peer.userId)
   }

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { zstdCompress } from 'bun'
 import type { PinnedPages } from '../db/pinned-pages.ts'
+import { StartError } from '../lib/errors.ts'
 import type { OpenBucket } from '../outside/bucket.ts'
 import {
   comparePositions,
@@ -67,7 +68,7 @@ export const listSnapshots = async (bucket: OpenBucket) => (await listAll(bucket
 const isWhole = (one: Listed): one is Listed & Snapshot => one.modifiedAt !== undefined
 
 /** A snapshot that is gone or damaged. */
-export class LostSnapshot extends Error {}
+export class LostSnapshot extends StartError {}
 
 /** @throws LostSnapshot when it is not a manifest · Error when it is of a later version */
 export async function readManifest(bucket: OpenBucket, name: string): Promise<Manifest> {
@@ -200,6 +201,12 @@ export async function trim({ bucket, shared }: Source, since: number): Promise<v
   if (first) await shared.trim(first.place)
 }
 
+/** A damaged one is none: nothing can go on from it. */
+async function isBase(bucket: OpenBucket, name: string): Promise<boolean> {
+  const manifest = await readManifest(bucket, name).catch(unlessLost)
+  return !(manifest instanceof LostSnapshot) && manifest.isBase
+}
+
 /** Leaves the first snapshot of each hour, and those with an entry, because the log depends on them. */
 async function thin(bucket: OpenBucket, whole: (Listed & Snapshot)[]) {
   const hours = new Set<number>()
@@ -208,7 +215,7 @@ async function thin(bucket: OpenBucket, whole: (Listed & Snapshot)[]) {
     const hour = Math.floor(one.modifiedAt / hourMilliseconds)
     const isNeeded = !hours.has(hour) || one.modifiedAt > Date.now() - dayMilliseconds
     hours.add(hour)
-    if (isNeeded || (await readManifest(bucket, one.name)).isBase) left.push(one)
+    if (isNeeded || (await isBase(bucket, one.name))) left.push(one)
   }
   return left
 }

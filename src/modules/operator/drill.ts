@@ -53,6 +53,7 @@ export function startDrill(
   }
 
   return clock.every(hour, () => {
-    if (!isRunning && clock.now() >= dueAt) void run()
+    if (isRunning || clock.now() < dueAt) return
+    run().catch((error: unknown) => log.error('the drill could not be recorded', { error }))
   })
 }
