@@ -315,6 +315,41 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
+  testAtLength(
+    'Escape closes a menu alone; a single selected ticket is resolved with an undo; keys move the focus, not the history',
+    async () => {
+      const una = await customer('Una')
+      const id = await una.open('Keyboard one')
+      const later = await una.open('Keyboard two')
+      await page.goto(`${pages.base}/console/desk?q=keyboard`)
+      await row('Keyboard one').locator('a').click()
+      await said('Keyboard one?')
+      await page.getByRole('button', { name: /^Status:/ }).click()
+      await page.getByRole('listbox', { name: 'Status' }).waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('listbox', { name: 'Status' }).waitFor({ state: 'hidden' })
+      expect(page.url()).toContain(id)
+
+      const focused = () => page.evaluate<string>('document.activeElement.textContent')
+      // What is found comes newest first.
+      await page.keyboard.press('k')
+      await waitFor(async () => (await focused()) === 'Keyboard two')
+      expect(page.url()).toContain(later)
+      await page.evaluate('history.back()')
+      await waitFor(() => new URL(page.url()).pathname === '/console/desk')
+
+      await row('Keyboard one').locator('a').focus()
+      await page.keyboard.press('x')
+      await page.keyboard.press('e')
+      await page.getByText('Resolved · Keyboard one').waitFor()
+      await page.getByText('selected').waitFor({ state: 'hidden' })
+      await button('Undo').click()
+      expect([(await show(id)).history, await una.notices()]).toEqual([[], []])
+      await button('Clear search and filters').click()
+      await waitFor(() => page.evaluate<boolean>("document.activeElement.tagName === 'INPUT'"))
+    },
+  )
+
   testAtLength('a late undo changes its own ticket and does not switch to another', async () => {
     const ida = await customer('Ida')
     const id = await ida.open('Late undo')
@@ -322,7 +357,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     await page.goto(`${pages.base}/console/desk/${id}?view=all`)
     await said('Late undo?')
     await page.keyboard.press('e')
-    await page.getByText('Status: resolved').waitFor()
+    await page.getByText('Resolved · Late undo').waitFor()
     await row('Another one').locator('a').click()
     await said('Another one?')
     await button('Undo').click()
@@ -374,7 +409,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
       await row('First').waitFor({ state: 'detached' })
       expect(page.url()).toEndWith('?view=unassigned&q=second')
       await page.goBack()
-      await page.getByText('No ticket is open').waitFor()
+      await page.getByText('No ticket chosen').waitFor()
     },
   )
 

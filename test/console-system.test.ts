@@ -234,6 +234,9 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     const name = page.getByLabel('Name of the platform')
     await name.fill('Rooms')
     await page.locator('.settings .word-mark').getByText('Rooms').waitFor()
+    await follow('Mails')
+    await follow('Settings')
+    expect(await name.inputValue()).toBe('Rooms')
     await page.locator('.mail-body').getByText('Rooms').first().waitFor()
     await page.getByLabel('Address for questions').fill('help')
     await button('Save').click()
@@ -265,8 +268,10 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
   testAtLength('the text of a mail is changed in one language, beside its preview', async () => {
     await follow('Mails')
     await choose(page, 'Language', 'Deutsch')
-    await button('Edit verify_email').click()
+    await button('Edit Confirm the address').click()
     await page.getByLabel('Subject').fill('{platform}: hallo {x}')
+    // It is kept while something else is shown.
+    for (const language of ['English', 'Deutsch']) await choose(page, 'Language', language)
     await button('Save').click()
     await page.locator('.problem').getByText('has an unknown placeholder: {x}').waitFor()
     await page.getByLabel('Subject').fill('{platform}: hallo')

@@ -51,7 +51,10 @@ async function send() {
 }
 
 function explain({ message, details }) {
-  if (details?.token) return form.dataset.expired
+  if (details?.token) {
+    form.hidden = true
+    return form.dataset.expired
+  }
   return showProblems(details ?? {}) ? '' : message
 }
 

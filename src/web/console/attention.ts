@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import type { Answer } from '../../../client/src/client.ts'
+import { navigate } from '../kit/router.ts'
 import { fill, texts } from '../kit/texts.tsx'
 import { client, user } from './session.ts'
 
@@ -30,7 +31,7 @@ function notify(id: string, title: string, address: string) {
   const shown = new Notification(title, { tag: id })
   shown.onclick = () => {
     focus()
-    location.href = address
+    navigate(address)
   }
 }
 

@@ -1,3 +1,4 @@
+import { ApiError } from '../../../client/src/errors.ts'
 import { PasswordField } from '../kit/field.tsx'
 import { askForm } from '../kit/form.tsx'
 import { texts } from '../kit/texts.tsx'
@@ -25,9 +26,17 @@ async function ask(prove: Prove): Promise<boolean> {
     async submit(given) {
       const secret = String(given.get('secret'))
       // A password is always longer than a code.
-      await prove(/^\d{6}$/.test(secret) ? { code: secret } : { password: secret })
+      await prove(/^\d{6}$/.test(secret) ? { code: secret } : { password: secret }).catch(atField)
       return true
     },
   })
   return isConfirmed === true
+}
+
+/** The service's sentence is about the login, with its address. */
+function atField(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== 'invalid_credentials') throw error
+  const { code, message } = error
+  const details = { secret: texts.console.shell.wrongSecret }
+  throw new ApiError({ error: { code, message, details } })
 }

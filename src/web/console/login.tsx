@@ -27,7 +27,7 @@ export function LoginPage() {
         <TextField label={words.email} name="email" type="email" autocomplete="username" required />
         <PasswordField label={words.password} name="password" />
         {needsCode && <CodeField takesFocus />}
-        <p class="error" role="alert">
+        <p class="error" role="alert" tabIndex={-1}>
           {error !== undefined && !asksForCode(error) && problemText(error)}
         </p>
         <Button submits tone="primary" disabled={isBusy}>

@@ -8,7 +8,8 @@ import {
   webStorage,
 } from '../../../client/src/client.ts'
 import { watchStatus } from '../kit/connection.tsx'
-import { closeDialogs } from '../kit/dialog.tsx'
+import { closeDialogs, confirmAction } from '../kit/dialog.tsx'
+import { plural } from '../kit/format.ts'
 import { type Language, language, speak, texts } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
 import { confirmIdentity } from './confirm-identity.tsx'
@@ -51,6 +52,15 @@ let opening = Promise.resolve()
 export const opened = (): Promise<void> => opening
 
 if (user.value) goLive()
+// After a login in another tab.
+addEventListener('storage', () => {
+  if (user.value) return
+  const other = client.restore()
+  if (other?.role !== 'admin') return
+  ending.value = undefined
+  goLive()
+  user.value = other
+})
 client.on('session_ended', () => {
   leave(texts.console.shell.ended)
 })
@@ -84,7 +94,12 @@ addEventListener('visibilitychange', () => {
   if (document.hidden) for (const work of beforeLeaving) void work()
 })
 
+/** Asks before it deletes drafts. */
 export async function logout() {
+  const drafts = draftKeys().length
+  const { drafts: title, draftsText: text, logout: action } = texts.console.shell
+  const question = { title: plural(title, drafts), text, action, isDangerous: true }
+  if (drafts > 0 && !(await confirmAction(question))) return
   await Promise.allSettled([...beforeLeaving].map((work) => work()))
   forgetDrafts()
   await end(undefined)
@@ -106,11 +121,12 @@ function leave(reason: string | undefined) {
   closeDialogs()
 }
 
+/** Unsent replies, notes and broadcasts in this browser. */
+const draftKeys = () =>
+  Object.keys(localStorage).filter((key) => /^hostline (broadcast )?draft /.test(key))
 // Drafts must not be left to the next user of this browser.
 function forgetDrafts() {
-  for (const key of Object.keys(localStorage)) {
-    if (/^hostline (broadcast )?draft /.test(key)) localStorage.removeItem(key)
-  }
+  for (const key of draftKeys()) localStorage.removeItem(key)
 }
 
 /** Opens the channel, also after the service has closed it for good. It closes with the session. */

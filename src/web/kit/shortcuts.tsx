@@ -37,7 +37,9 @@ export function useShortcut(keys: string, label: string, work: () => void): void
 addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
   if (event.defaultPrevented || (!hasShortcuts.value && event.key.length === 1)) return
-  if (isTyping(event.target) || document.querySelector('dialog[open]')) return
+  // A dialog or a menu has its own keys.
+  if (isTyping(event.target) || document.querySelector('dialog[open], [popover=auto]:popover-open'))
+    return
   if (event.key === '?') return void showShortcuts()
   const isSequence = event.timeStamp - typedAt < sequenceMilliseconds
   const candidates = isSequence ? [`${typed} ${event.key}`, event.key] : [event.key]

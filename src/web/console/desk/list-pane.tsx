@@ -223,7 +223,14 @@ function Filters() {
       </div>
       {isOpen && <FilterSelects />}
       {hasFilters(filter.value) && (
-        <Button tone="ghost" class="clear" onClick={() => change(cleared)}>
+        <Button
+          tone="ghost"
+          class="clear"
+          onClick={() => {
+            change(cleared)
+            input.current?.focus()
+          }}
+        >
           {words.clearFilters}
         </Button>
       )}
@@ -304,7 +311,7 @@ function useListShortcuts(
     const index = list.items.findIndex(({ id }) => id === openId)
     const next = list.items[index + by]
     if (openId === undefined) pane.current?.querySelector<HTMLElement>('.item a')?.focus()
-    else if (next) navigate(withQuery({}, `/console/desk/${next.id}`))
+    else if (next) navigate(withQuery({}, `/console/desk/${next.id}`), 'replace')
   }
   useShortcut('j', words.keys.next, () => step(1))
   useShortcut('k', words.keys.previous, () => step(-1))

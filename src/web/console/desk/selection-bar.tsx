@@ -11,7 +11,7 @@ import { fill, texts } from '../../kit/texts.tsx'
 import { toast } from '../../kit/toast.tsx'
 import { oneByOne } from '../one-by-one.ts'
 import { user } from '../session.ts'
-import { assignable, type Change, changeTicket } from './ticket.ts'
+import { assignable, type Change, changeTicket, changeWithUndo } from './ticket.ts'
 import { priorities, priorityNames, type Status, statuses, statusNames } from './views.ts'
 
 const words = texts.console.desk
@@ -99,6 +99,16 @@ export function SelectionBar({ selection }: { selection: Selection }) {
   async function apply(change: Change) {
     if (isRunning) return
     if (change.status && !(await confirmStatus(tickets.length, change.status))) return
+    if (tickets.length === 1 && change.status === 'resolved') return resolveOne(change)
+    await changeAll(change)
+  }
+
+  /** With an undo: the customer's notice is held until then. */
+  async function resolveOne(change: Change) {
+    for (const ticket of tickets) if (await changeWithUndo(ticket, change)) keepOnly([])
+  }
+
+  async function changeAll(change: Change) {
     const { failed, left } = await start(tickets.map((ticket) => ({ ticket, change })))
     const others = [...failed, ...left].map(({ ticket }) => ticket.id)
     keepOnly(others)

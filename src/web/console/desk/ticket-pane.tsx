@@ -62,7 +62,7 @@ export function TicketPane({ id, row, nextId, hasSelection }: TicketPaneProps) {
     if (isLoaded && nextId !== undefined) prefetchTicket(nextId)
   }, [isLoaded, nextId])
   const advance = () => {
-    if (nextId !== undefined) navigate(withQuery({}, `/console/desk/${nextId}`))
+    if (nextId !== undefined) navigate(withQuery({}, `/console/desk/${nextId}`), 'replace')
   }
   async function change(target: Change) {
     const isDone = item && (await changeWithUndo(item, target))
@@ -152,13 +152,15 @@ type HeaderProps = {
   children: ComponentChildren
 }
 
+// An opened ticket takes the focus, unless the page was loaded with it.
+let isPageNew = true
+
 function TicketHeader({ id, ticket, children }: HeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  // An opened ticket takes the focus, unless the page was loaded with it.
-  const isFirst = useRef(document.activeElement === document.body)
   useEffect(() => {
-    if (!isFirst.current) heading.current?.focus({ preventScroll: true })
-    isFirst.current = false
+    const isLoadedWith = isPageNew && document.activeElement === document.body
+    if (!isLoadedWith) heading.current?.focus({ preventScroll: true })
+    isPageNew = false
   }, [id])
   return (
     <header class="ticket-header">

@@ -118,7 +118,7 @@ export const sendHeld = async (id: string): Promise<void> => {
 }
 
 /** Resolves a ticket once its undo is no longer offered: the owner's notice cannot be taken back. */
-function resolveHeld(id: string) {
+function resolveHeld({ id, subject }: DeskTicketListItem) {
   const takeBack = show(id, { status: 'resolved' })
   const forget = () => {
     held.delete(id)
@@ -139,7 +139,10 @@ function resolveHeld(id: string) {
   }
   held.set(id, sendNow)
   beforeLeaving.add(sendNow)
-  const endOffer = toast(changedText({ status: 'resolved' }), { undo, onEnd: () => void sendNow() })
+  const endOffer = toast(changedText({ status: 'resolved' }, subject), {
+    undo,
+    onEnd: () => void sendNow(),
+  })
 }
 
 /** Changes a ticket and offers an undo.
@@ -152,7 +155,7 @@ export async function changeWithUndo(item: DeskTicketListItem, change: Change): 
   }
   if (JSON.stringify(before) === JSON.stringify(change)) return false
   if (change.status === 'resolved') {
-    resolveHeld(item.id)
+    resolveHeld(item)
     return true
   }
   try {
@@ -162,14 +165,16 @@ export async function changeWithUndo(item: DeskTicketListItem, change: Change): 
     return false
   }
   const takeBack = () => void changeTicket(item.id, before).catch(toastError)
-  toast(changedText(change), { undo: { label: words.undo, work: takeBack } })
+  toast(changedText(change, item.subject), { undo: { label: words.undo, work: takeBack } })
   return true
 }
 
-function changedText({ status, priority }: Change): string {
+function changedText({ status, priority }: Change, subject: string): string {
   const { done } = words
-  if (status) return fill(done.status, { value: statusNames[status] })
-  return priority ? fill(done.priority, { value: priorityNames[priority] }) : done.assigned
+  const assigned = priority
+    ? fill(done.priority, { value: priorityNames[priority] })
+    : done.assigned
+  return `${status ? statusNames[status] : assigned} · ${subject}`
 }
 
 // Frames for the owner of a ticket have no `user` field; admins get one that has.

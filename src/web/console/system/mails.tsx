@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { signal } from '@preact/signals'
 import type { Answer, Settings } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { Problems, TextArea, TextField } from '../../kit/field.tsx'
@@ -9,7 +9,7 @@ import { Select } from '../../kit/select.tsx'
 import { fill, type Language, language, languages, texts } from '../../kit/texts.tsx'
 import { toast } from '../../kit/toast.tsx'
 import { mutate, type Query, useQuery } from '../data.ts'
-import { request } from '../session.ts'
+import { request, user } from '../session.ts'
 import { MailPreview } from './mail-preview.tsx'
 
 const words = texts.console.system.mails
@@ -60,21 +60,31 @@ export function Mails() {
   )
 }
 
+type Draft = { text: Own; before: Own }
+/** Texts that are not saved yet, by kind and language, kept while other pages are open. */
+const unsaved = signal<Record<string, Draft>>({})
+user.subscribe(() => {
+  unsaved.value = {}
+})
+
 type MailProps = { kind: Kind; lang: Language; own: Own; settings: Query<Settings> }
 
 function Mail({ kind, lang, own, settings }: MailProps) {
-  const [draft, setDraft] = useState<{ text: Own; before: Own }>()
   const name = kind.kind
+  const { [`${name} ${lang}`]: draft, ...others } = unsaved.value
+  const setDraft = (changed: Draft | undefined) => {
+    unsaved.value = changed ? { ...others, [`${name} ${lang}`]: changed } : others
+  }
   const usual = kind.texts[lang]
   const shown = draft?.text ?? own
   return (
     <>
       <div class="row between">
-        <code class="soft">{name}</code>
+        <strong title={name}>{words.kinds[name]}</strong>
         {own.subject || own.body ? <span class="badge">{words.own}</span> : null}
         {!draft && (
           <Button
-            label={fill(editOne, { name })}
+            label={fill(editOne, { name: words.kinds[name] })}
             onClick={() => setDraft({ text: { ...usual, ...own }, before: own })}
           >
             {edit}
@@ -89,7 +99,6 @@ function Mail({ kind, lang, own, settings }: MailProps) {
   )
 }
 
-type Draft = { text: Own; before: Own }
 type EditorProps = Omit<MailProps, 'own'> & {
   draft: Draft
   change: (draft: Draft | undefined) => void

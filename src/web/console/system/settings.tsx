@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { signal } from '@preact/signals'
 import type { Settings, SettingsUpdate } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { Problems, TextField } from '../../kit/field.tsx'
@@ -10,7 +10,7 @@ import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
 import { ImageButton } from '../../kit/uploads.tsx'
 import { mutate, type Query, useQuery } from '../data.ts'
-import { client, request } from '../session.ts'
+import { client, request, user } from '../session.ts'
 import { MailPreview } from './mail-preview.tsx'
 
 const words = texts.console.system.settings
@@ -56,6 +56,13 @@ const namesIn = (draft: Draft) => Object.keys(draft) as Name[] // its only keys
 const bodyOf = (draft: Draft): SettingsUpdate =>
   Object.fromEntries(namesIn(draft).map((name) => [name, draft[name]?.value]))
 
+/** Kept while other pages are open. */
+const unsaved = signal<Draft>({})
+const setDraft = (draft: Draft) => {
+  unsaved.value = draft
+}
+user.subscribe(() => setDraft({}))
+
 export function SettingsPage() {
   const stored = useQuery(route, {}, { every: 10 })
   const usual = useQuery('GET /v1/admin/settings/defaults', {})
@@ -73,7 +80,7 @@ export function SettingsPage() {
 type FormProps = { query: Query<Settings>; settings: Settings; defaults: Settings }
 
 function SettingsForm({ query, settings, defaults }: FormProps) {
-  const [draft, setDraft] = useState<Draft>({})
+  const draft = unsaved.value
   const form = useForm(async () => {
     const fresh = await request(route, {})
     query.update(() => fresh)
@@ -115,8 +122,10 @@ function SettingsForm({ query, settings, defaults }: FormProps) {
         </div>
         <aside class="stack">
           <Preview draft={draft} settings={settings} defaults={defaults} />
+        </aside>
+        <div class="save stack tight">
           {form.problem && (
-            <p class="error" role="alert">
+            <p class="error" role="alert" tabIndex={-1}>
               {form.problem}
             </p>
           )}
@@ -126,7 +135,7 @@ function SettingsForm({ query, settings, defaults }: FormProps) {
             </Button>
             {isChanged && <Button onClick={() => setDraft({})}>{words.discard}</Button>}
           </div>
-        </aside>
+        </div>
       </Problems.Provider>
     </form>
   )
