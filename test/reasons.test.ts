@@ -214,7 +214,7 @@ test('a page of an origin that is not allowed is logged once an hour, and shown 
   })
   const from = (origin: string) => service.call('GET', '/v1/users/me', { headers: { origin } })
   const logged = () => service.logged.filter((line) => line.includes('CORS_ORIGINS')).length
-  await from('https://app.example.com')
+  for (const origin of ['https://app.example.com', 'null']) await from(origin)
   expect(logged()).toBe(0)
   for (const _ of [1, 2]) await from('http://localhost:5173')
   expect(logged()).toBe(1)

@@ -36,7 +36,8 @@ export function createCors({ origins, publicUrl, now, onRefused }: CorsOptions) 
         'access-control-expose-headers': exposed,
       }
     }
-    if (origin !== null) report(origin)
+    // `null` names nobody: a form on a page without a referrer sends it, as that of the mail preferences does.
+    if (origin !== null && origin !== 'null') report(origin)
     return origin === null || origins.length === 0 ? {} : { vary: 'Origin' }
   }
 }
