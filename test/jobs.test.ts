@@ -424,6 +424,7 @@ describe('mail', () => {
     for (const [responseCode, message] of [
       [550, 'no such mailbox'],
       [550, '5.2.2 mailbox full'],
+      [550, '5.1.8 Bad sender address'],
       [451, '4.7.1 come back later'],
     ] as const) {
       const { attempts = 0 } = outbox() ?? {}
@@ -459,7 +460,7 @@ describe('mail', () => {
         channel: 'email',
         kind: 'verification_mail',
         state: 'bounced',
-        attempts: 5,
+        attempts: 6,
         answer: expect.stringMatching(/550 5\.1\.1 <…@…>: no such mailbox$/),
         at: new Date(clock.now()).toISOString(),
       },

@@ -239,6 +239,7 @@ describe.concurrent('replica status', () => {
       newest_entry_at: time,
       restorable_from: time,
       restorable_to: time,
+      missing_entry: null,
       snapshots: 1,
       last_snapshot_at: time,
       last_drill_at: null,

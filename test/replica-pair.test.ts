@@ -484,6 +484,11 @@ describe.concurrent('a log is created by a command, or by the first server on a 
     const first = await pair.leader('a', { environment: alone })
     await first.end('SIGTERM')
     const log = pair.store.keys()
+    const standby = await pair.start('d', { args: ['standby'] })
+    expect(await standby.exited).toBe(1)
+    expect(errors(standby)).toMatch(
+      /^hostline: the log allows no standby: run hostline replica init --pair true on \S+\n$/,
+    )
     const empty = await pair.start('b', { environment: alone })
     expect(await empty.exited).toBe(1)
     expect(errors(empty)).toMatch(

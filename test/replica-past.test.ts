@@ -49,6 +49,12 @@ test.concurrent('a machine put back to an older state refuses to start, until on
   for (const name of ['of-running-machine', 'of-stopped-machine']) {
     const { exitCode, err } = await run(name, 'serve')
     expect([exitCode, err]).toEqual([1, expect.stringMatching(isBehind)])
+    const checked = await run(name, 'check')
+    const finding = /^FAILED replication: the server will not start: the database in \S+ is behind/m
+    expect([checked.exitCode, checked.out]).toEqual([1, expect.stringMatching(finding)])
+    // Nothing would see what it changes.
+    const command = await run(name, 'settings', 'set', 'platform_name', 'Rooms')
+    expect([command.exitCode, command.err]).toEqual([1, expect.stringMatching(isBehind)])
   }
   expect(place.store.keys().filter((key) => !key.startsWith('probe/'))).toEqual(log)
 
@@ -294,8 +300,20 @@ testAtLength.concurrent('a missing log entry is named by the proof of a restore'
   const broken = await run('a', 'replica', 'verify')
   expect([broken.exitCode, broken.err]).toEqual([
     1,
-    `hostline: the bucket cannot be restored: ${entry} is missing in the bucket`,
+    expect.stringMatching(
+      new RegExp(
+        `^hostline: the bucket cannot be restored: ${entry} is missing in the bucket: --at \\S+Z restores what was before it$`,
+      ),
+    ),
   ])
+  expect(JSON.parse((await run('a', 'replica', 'status', '--json')).out).missing_entry).toBe(entry)
+  const checked = await run('a', 'check')
+  expect([checked.exitCode, checked.out]).toEqual([
+    1,
+    expect.stringContaining(`FAILED last snapshot: ${entry} is missing: only`),
+  ])
+  const [, moment = ''] = /--at (\S+)/.exec(broken.err) ?? []
+  expect(await place.messages(['--at', moment])).toEqual([])
   for (const key of place.store.keys('snapshots/').filter((one) => one.endsWith('/manifest'))) {
     place.store.put(key, Buffer.from('x'))
   }
@@ -306,6 +324,45 @@ testAtLength.concurrent('a missing log entry is named by the proof of a restore'
       expect.stringMatching(/^hostline: \S+manifest was not written by hostline$/),
     ])
   }
+})
+
+testAtLength.concurrent(
+  'a snapshot without a piece is replaced by an older one in a restore, and by a new one of the leader',
+  async () => {
+    const { place, service, people, run } = await begun()
+    await say(service, people, 'one')
+    expect(await run('a', 'replica', 'snapshot')).toMatchObject({ exitCode: 0 })
+    await say(service, people, 'two')
+    const newest = place.store.keys('snapshots/').at(-1)?.split('/')[1]
+    const piece = `snapshots/${newest}/000000`
+    const bytes = place.store.get(piece) ?? Buffer.of()
+    for (const damage of [Buffer.from('x'), undefined]) {
+      place.store.delete(piece)
+      if (damage) place.store.put(piece, damage)
+      expect(await place.messages()).toEqual(['one', 'two'])
+    }
+    expect(bytes.length).toBeGreaterThan(0)
+    const found = () => service.log().includes(`piece 0 of the snapshot ${newest} is missing`)
+    await waitFor(found, 'the leader to notice', 40_000)
+    await waitFor(() => place.store.keys('snapshots/').some((key) => key > `snapshots/${newest}x`))
+  },
+)
+
+test.concurrent('a backup that was restored leads, whatever the log has; before the first start there is no log', async () => {
+  const { place, service, people, run } = await begun()
+  await say(service, people, 'one')
+  const backup = join(place.directory('a'), 'backup.db')
+  expect(await run('a', 'backup', backup)).toMatchObject({ exitCode: 0 })
+  await say(service, people, 'two')
+  await service.stop()
+  expect(await run('a', 'restore', backup, '--force')).toMatchObject({ exitCode: 0, err: '' })
+  const again = await place.start('a', byBucket)
+  await say(again, people, 'three')
+  expect(await place.messages()).toEqual(['one', 'three'])
+
+  mkdirSync(place.directory('empty'))
+  const init = await run('empty', 'replica', 'init')
+  expect([init.exitCode, init.err]).toEqual([1, expect.stringContaining('there is no database in')])
 })
 
 const fixture = join(import.meta.dir, 'fixtures/replica-0.1.json.gz')

@@ -12,7 +12,7 @@ import {
 import { open } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
-import { backUp, datedName, mustBeWhole } from '../db/backup.ts'
+import { backUp, datedName, isRunning, mustBeWhole } from '../db/backup.ts'
 import { databaseFile, mustExist } from '../db/open.ts'
 import { type RestoreSource, restore as restoreFile, restoreFrom } from '../db/restore.ts'
 import { filesDirectory } from '../files/storage.ts'
@@ -162,14 +162,6 @@ function prune(directory: string, kept: number) {
   for (const name of [...whole.slice(0, -kept), ...left]) rmSync(join(directory, name))
 }
 
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
 /** `hostline restore`: replaces the database by a backup or by the state in the bucket. */
 export async function restore(args: string[], terminal: Terminal): Promise<void> {
   const usage = 'restore needs the file of a backup, or s3'
@@ -188,11 +180,20 @@ export async function restore(args: string[], terminal: Terminal): Promise<void>
   if (values.at !== undefined || values.list) {
     throw wrongUsage('--at and --list are for restore s3')
   }
-  const { dataDir } = readConfig(terminal.environment, terminal.isInteractive)
+  const { dataDir, replica } = readConfig(terminal.environment, terminal.isInteractive)
   if (!terminal.environment['DATA_DIR'] && !existsSync(dataDir)) {
     throw new StartError(`there is no ${dataDir}: set DATA_DIR, or give --env-file`)
   }
-  printReplaced(terminal, dataDir, operand, await restoreFile(operand, dataDir, restoreOptions))
+  const adopt = replica && (await adoptionOf(terminal))
+  const kept = await restoreFile(operand, dataDir, { ...restoreOptions, whenInPlace: adopt })
+  printReplaced(terminal, dataDir, operand, kept)
+}
+
+/** Without it, a node that follows would drop the restored database. */
+async function adoptionOf(terminal: Terminal): Promise<() => void> {
+  const { identity, findHead } = openConfiguredNode(terminal)
+  const head = await findHead()
+  return () => identity.adopt(head?.place)
 }
 
 function printReplaced({ out }: Terminal, dataDir: string, source: string, kept: string[]) {
@@ -221,9 +222,9 @@ async function restoreFromBucket(
       mustBeWhole(database, 'the bucket')
       return false
     },
-    whenInPlace: () => node.identity.adopt(restored?.head.place),
   }
-  const kept = await restoreFrom(source, node.dataDir, restoreOptions)
+  const whenInPlace = () => node.identity.adopt(restored?.head.place)
+  const kept = await restoreFrom(source, node.dataDir, { ...restoreOptions, whenInPlace })
   const moment = `the state of the bucket at ${restored ? isoTime(until ?? restored.at) : ''}`
   printReplaced(terminal, node.dataDir, moment, kept)
 }

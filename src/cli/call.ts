@@ -5,6 +5,7 @@ import { DirectoryInUse, mustExist } from '../db/open.ts'
 import { asOperator, operatorHeader, socketFile } from '../http/command-socket.ts'
 import { reasonHeader } from '../http/error-answer.ts'
 import type { ErrorBody } from '../lib/error-body.ts'
+import { StartError } from '../lib/errors.ts'
 import { createLog } from '../lib/log.ts'
 import { printList, Refusal, readListOptions, type Terminal } from './terminal.ts'
 
@@ -58,6 +59,11 @@ const isAnswering = ({ send }: ServiceConnection) =>
 async function openHere(config: Config, terminal: Terminal): Promise<ServiceConnection> {
   const { openService } = await import('../serve.ts')
   const log = terminalLog(terminal)
+  if (config.replica) {
+    const { openNode } = await import('../replication/node.ts')
+    const { mustBeNewest } = await import('../replication/replication.ts')
+    await mustBeNewest(openNode(config.dataDir, config.replica, log))
+  }
   const onFatal = (error: unknown) => {
     throw error
   }
@@ -70,9 +76,10 @@ function callThrough(send: Send, { environment }: Terminal): Call {
   return async <Answer>(method: string, path: string, body?: object) => {
     const headers = { 'content-type': 'application/json', [operatorHeader]: operator }
     const content = body && { body: JSON.stringify(body) }
-    const answer = await send(
-      new Request(`http://localhost${path}`, { method, headers, ...content }),
-    )
+    const request = new Request(`http://localhost${path}`, { method, headers, ...content })
+    const answer = await send(request).catch((cause: unknown) => {
+      throw new StartError('the server has stopped before it answered', { cause })
+    })
     const text = await answer.text()
     if (!answer.ok) {
       const { error }: ErrorBody = JSON.parse(text)

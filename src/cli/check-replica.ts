@@ -1,10 +1,11 @@
 import type { Config } from '../config.ts'
 import { mustBeServable } from '../db/migrations.ts'
+import { isInUse } from '../db/open.ts'
 import { isoTime } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { findRange } from '../replication/follower.ts'
 import { type Head, type Node, openNode } from '../replication/node.ts'
-import { differenceOf } from '../replication/replication.ts'
+import { differenceOf, refusalToStart } from '../replication/replication.ts'
 import type { Finding } from './check.ts'
 
 const snapshotDueMilliseconds = 2 * 86_400_000
@@ -42,20 +43,32 @@ async function checkBucket({ bucket, settings }: Node): Promise<Finding> {
   return { subject, problem: `${detail} does not support conditional writes (If-None-Match)` }
 }
 
-function checkLog({ settings }: Node, { entry }: Head): Finding {
-  const { node, kind, pair, lease, at } = entry
+function checkLog(own: Node, head: Head): Finding {
+  const { settings } = own
+  const { node, kind, pair, lease, at } = head.entry
+  const refusal = isInUse(own.dataDir) ? undefined : refusalToStart(own, head)
+  if (refusal !== undefined) {
+    return { subject: 'replication', problem: `the server will not start: ${refusal}` }
+  }
   const did = kind === 'release' ? 'released the lead' : 'wrote the newest entry'
   const detail = `${node} ${did} at ${isoTime(at)}`
   const isSilent = pair && Date.now() - at > 2 * lease
   const warning = isSilent
     ? `${detail}, and no standby has taken over`
-    : differenceOf(settings, entry)
+    : differenceOf(settings, head.entry)
   return { subject: 'replication', detail, warning }
 }
 
 async function checkSnapshot(node: Node, head: Head): Promise<Finding> {
   const subject = snapshotSubject
-  const at = (await findRange(node, head))?.snapshots.at(-1)?.modifiedAt
+  const range = await findRange(node, head)
+  if (range?.missing !== undefined) {
+    return {
+      subject,
+      problem: `${range.missing} is missing: only what was before it can be restored`,
+    }
+  }
+  const at = range?.snapshots.at(-1)?.modifiedAt
   if (at === undefined) return { subject, problem: 'none: nothing can be restored' }
   const detail = isoTime(at)
   return {

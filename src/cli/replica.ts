@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Environment, readConfig } from '../config.ts'
-import { mustBeWhole } from '../db/backup.ts'
+import { isRunning, mustBeWhole } from '../db/backup.ts'
 import { isInUse, prepareDirectory, takeDirectory } from '../db/open.ts'
 import { isoTime, timeOrNull } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
@@ -13,6 +13,7 @@ import { agreedOf, agreedText } from '../replication/replication.ts'
 import { findUsable, listSnapshots } from '../replication/snapshots.ts'
 import { terminalLog, withService } from './call.ts'
 import {
+  program,
   readListOptions,
   readOptions,
   refuseArguments,
@@ -23,7 +24,7 @@ import {
 
 const pollMilliseconds = 250
 const stopMilliseconds = 30_000
-const verifyPrefix = 'replica-verify-'
+const verifyDirectory = /^replica-verify-(\d+)-/
 
 export const replica = withActions('replica', { status, init, snapshot, verify })
 
@@ -49,14 +50,22 @@ async function status(args: string[], terminal: Terminal) {
     pair: entry?.pair ?? null,
     lease_seconds: entry ? entry.lease / 1_000 : null,
     newest_entry_at: timeOrNull(entry?.at),
-    restorable_from: timeOrNull(range?.from),
-    restorable_to: timeOrNull(range?.to),
-    snapshots: range?.snapshots.length ?? 0,
-    last_snapshot_at: timeOrNull(range?.snapshots.at(-1)?.modifiedAt),
+    ...restorable(range),
     last_drill_at: timeOrNull(node.identity.get().drilledAt),
   }
   if (isJson) return terminal.out(JSON.stringify(state, null, 2))
   for (const [name, value] of Object.entries(state)) terminal.out(`${name}\t${value ?? '–'}`)
+}
+
+function restorable(range: Awaited<ReturnType<typeof findRange>>) {
+  const { from, to, missing = null, snapshots = [] } = range ?? {}
+  return {
+    restorable_from: timeOrNull(from),
+    restorable_to: timeOrNull(to),
+    missing_entry: missing,
+    snapshots: snapshots.length,
+    last_snapshot_at: timeOrNull(snapshots.at(-1)?.modifiedAt),
+  }
 }
 
 /** Whether this directory wrote the last entry. */
@@ -92,8 +101,10 @@ async function init(args: string[], terminal: Terminal) {
 type Claim = { agreed: Agreed; isForced: boolean }
 
 async function claim(node: Node, head: Head | undefined, { agreed, isForced }: Claim) {
-  if (!node.hasDatabase() && (head || node.hasCopy())) {
-    throw new StartError(`there is no database in ${node.dataDir}`)
+  if (!node.hasDatabase()) {
+    throw new StartError(
+      `there is no database in ${node.dataDir}: the first start of the server makes it, and the log`,
+    )
   }
   if (head && !isForced && !isLeader(node, head)) {
     throw new StartError(
@@ -143,12 +154,15 @@ async function verify(args: string[], terminal: Terminal) {
   const node = openConfiguredNode(terminal)
   prepareDirectory(node.dataDir)
   for (const name of readdirSync(node.dataDir)) {
+    const [, pid] = verifyDirectory.exec(name) ?? []
     // A killed command left it.
-    if (name.startsWith(verifyPrefix)) rmSync(join(node.dataDir, name), { recursive: true })
+    if (pid !== undefined && !isRunning(Number(pid))) {
+      rmSync(join(node.dataDir, name), { recursive: true, force: true })
+    }
   }
   terminal.yieldToOthers()
   await mustHaveRoom(node, terminal)
-  const directory = mkdtempSync(join(node.dataDir, verifyPrefix))
+  const directory = mkdtempSync(join(node.dataDir, `replica-verify-${process.pid}-`))
   try {
     const path = join(directory, 'hostline.db')
     const { at, entries } = await restoreDatabase(node, path)
@@ -170,9 +184,7 @@ async function verify(args: string[], terminal: Terminal) {
 /** Runs `hostline replica verify` in a process of its own, which does not hold up this one.
  *  @throws Error with the reason */
 export async function verifyBeside(dataDir: string, environment: Environment): Promise<void> {
-  const main = Bun.fileURLToPath(new URL('../main.ts', import.meta.url))
-  const script = isEmbedded(main) ? [] : [main]
-  const child = Bun.spawn([process.execPath, ...script, 'replica', 'verify'], {
+  const child = Bun.spawn([...program(), 'replica', 'verify'], {
     env: { ...environment, DATA_DIR: dataDir },
     stdout: 'ignore',
     stderr: 'pipe',
@@ -180,9 +192,6 @@ export async function verifyBeside(dataDir: string, environment: Environment): P
   const reason = await child.stderr.text()
   if ((await child.exited) !== 0) throw new Error(reason.trim())
 }
-
-/** Whether the program is in the executable. */
-const isEmbedded = (path: string) => /^(\/\$bunfs|B:)/.test(path)
 
 /** The server needs the rest of the disk. */
 async function mustHaveRoom(node: Node, terminal: Terminal) {
@@ -214,5 +223,7 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
     }
     await Bun.sleep(pollMilliseconds)
   }
-  throw new StartError('no standby has taken over: see hostline replica status')
+  throw new StartError(
+    'no standby has taken over, and this server has stopped: start it again, then it leads again',
+  )
 }

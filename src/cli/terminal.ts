@@ -123,3 +123,10 @@ export function explained(texts: Record<string, string>) {
     throw text === undefined ? error : new StartError(text)
   }
 }
+
+/** The command line of this program, for a process of its own. */
+export function program(): string[] {
+  const main = Bun.fileURLToPath(new URL('../main.ts', import.meta.url))
+  const isEmbedded = /^(\/\$bunfs|B:)/.test(main)
+  return [process.execPath, ...(isEmbedded ? [] : [main])]
+}

@@ -32,6 +32,8 @@ type Options = {
   isForced: boolean
   /** The new name of the replaced database, in the same directory. Its files are kept beside it. */
   asideName: string
+  /** Called once the new database is in place. */
+  whenInPlace?: (() => void) | undefined
 }
 
 export type RestoreSource = {
@@ -40,7 +42,6 @@ export type RestoreSource = {
   /** Writes one whole database file, and the uploaded files into a new directory.
    *  @returns true if the source includes files, even when there were none */
   stage: (database: string, files: string) => Promise<boolean>
-  whenInPlace?: (path: string) => void
 }
 
 export async function restore(file: string, directory: string, options: Options) {
@@ -85,7 +86,7 @@ export async function restoreFrom(
     putDatabase(staged, path, () => {
       if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
     })
-    source.whenInPlace?.(path)
+    options.whenInPlace?.()
     chownToDirectoryOwner(directory, hasFiles)
     return [isReplacing ? aside : undefined, filesAside].filter((it) => it !== undefined)
   } catch (cause) {

@@ -94,21 +94,30 @@ export async function openFollower(
   }
 }
 async function loadNewest(source: Source, path: string, until: number): Promise<LogPosition> {
-  const found = await findUsable(source, await listSnapshots(source.bucket), until)
-  if (!found) throw new Error('there is no snapshot in the bucket to start from')
-  await loadSnapshot(source.bucket, found.name, path)
-  return found.place
+  let snapshots = await listSnapshots(source.bucket)
+  let lost: Error | undefined
+  for (;;) {
+    const found = await findUsable(source, snapshots, until)
+    if (!found) throw lost ?? new Error('there is no snapshot in the bucket to start from')
+    const damage = await loadSnapshot(source.bucket, found.name, path).catch(unlessLost)
+    if (!damage) return found.place
+    // An older one serves as well.
+    lost ??= damage
+    snapshots = snapshots.filter(({ place }) => comparePositions(place, found.place) < 0)
+  }
 }
 
-/** The moments that can be restored, in ms since the epoch; undefined when there is no snapshot. */
+/** The moments that can be restored, in ms since the epoch, and an entry that is missing since the newest snapshot;
+ *  undefined when there is no snapshot. */
 export async function findRange(node: Node, head: Head | undefined) {
   const snapshots = await listSnapshots(node.bucket)
   const newest = await findUsable(node, snapshots)
   if (!newest || !head) return undefined
   const to = Math.max(head.entry.at, newest.manifest.at)
+  const missing = await node.shared.findMissing(newest.place)
   for (const one of snapshots) {
     const oldest = await findUsable(node, [one]).catch(unlessLost)
-    if (oldest && 'manifest' in oldest) return { from: oldest.manifest.at, to, snapshots }
+    if (oldest && 'manifest' in oldest) return { from: oldest.manifest.at, to, missing, snapshots }
   }
   return undefined
 }
@@ -146,7 +155,9 @@ export async function restoreDatabase(node: Node, path: string, until?: number) 
     const isShort = until === undefined || head.entry.at <= until
     if (isShort && comparePositions(place, head.place) < 0) {
       const missing = positionName(nextPosition(place, entry))
-      throw new Error(`log/${missing} is missing in the bucket`)
+      throw new Error(
+        `log/${missing} is missing in the bucket: --at ${isoTime(entry.at)} restores what was before it`,
+      )
     }
     return { head, at: entry.at, entries: follower.applied() }
   } finally {

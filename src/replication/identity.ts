@@ -3,9 +3,11 @@ import {
   closeSync,
   existsSync,
   fdatasync,
+  lchownSync,
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -13,7 +15,8 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { moveInto } from '../db/backup.ts'
-import { replicaStateFile } from '../db/open.ts'
+import { explainFailure, replicaStateFile } from '../db/open.ts'
+import { StartError } from '../lib/errors.ts'
 import {
   comparePositions,
   type Entry,
@@ -50,9 +53,7 @@ const syncFile = promisify(fdatasync)
 export function openIdentity(directory: string) {
   const path = join(directory, replicaStateFile)
   const notePath = join(directory, positionFile)
-  const known: NodeState | undefined = existsSync(path)
-    ? JSON.parse(readFileSync(path, 'utf8'))
-    : undefined
+  const known: NodeState | undefined = existsSync(path) ? JSON.parse(readText(path)) : undefined
   const node = known?.node ?? `${hostname()}-${randomBytes(3).toString('hex')}`
   let state: NodeState = known ?? { node }
   let noteFile: number | undefined
@@ -64,10 +65,17 @@ export function openIdentity(directory: string) {
     rmSync(`${path}.new`, { force: true })
     writeFileSync(`${path}.new`, JSON.stringify(state), { mode: 0o600, flag: 'wx' })
     moveInto(`${path}.new`, path)
+    keepOwner(directory, path)
   }
 
   function readNote(): LogPosition | undefined {
     return existsSync(notePath) ? parsePosition(readFileSync(notePath, 'utf8').trim()) : undefined
+  }
+
+  function openNote(): number {
+    const file = openSync(notePath, existsSync(notePath) ? 'r+' : 'wx+', 0o600)
+    keepOwner(directory, notePath)
+    return file
   }
 
   /** Whether a start of this directory wrote an entry. */
@@ -82,7 +90,7 @@ export function openIdentity(directory: string) {
 
     /** Notes a position before an entry is written there. Resolves when that is safe against a power cut. */
     async note(place: LogPosition): Promise<void> {
-      noteFile ??= openSync(notePath, existsSync(notePath) ? 'r+' : 'wx+', 0o600)
+      noteFile ??= openNote()
       writeSync(noteFile, `${positionName(place)}\n`, 0)
       await syncFile(noteFile)
     },
@@ -118,6 +126,21 @@ export function openIdentity(directory: string) {
       noteFile = undefined
     },
   }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new StartError(`cannot read ${path}: ${explainFailure(cause)}`, { cause })
+  }
+}
+
+/** A command of root leaves files that the service can change. */
+function keepOwner(directory: string, path: string) {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(directory)
+  lchownSync(path, uid, gid)
 }
 
 const isHere = ({ machine }: NodeState) =>

@@ -120,6 +120,19 @@ export function openLog(bucket: OpenBucket) {
       return last
     },
 
+    /** The name of the first entry after `start` that is missing, while later ones are there. A late entry of a former leader
+     *  has a position of its successor. */
+    async findMissing({ epoch, position }: LogPosition): Promise<string | undefined> {
+      let next = position + 1
+      for await (const places of listAfter({ epoch, position })) {
+        for (const place of places) {
+          if (place.position > next) return keyOf({ epoch: place.epoch, position: next })
+          next = place.position + 1
+        }
+      }
+      return undefined
+    },
+
     /** Removes the entries before a position. */
     async trim(before: LogPosition): Promise<void> {
       for await (const places of listAfter()) {

@@ -174,7 +174,7 @@ async function mustSupportConditions({ bucket }: Pick<Node, 'bucket'>) {
 }
 
 /** @throws StartError for a directory that may neither lead nor follow */
-function roleOf(node: Node, head: Head | undefined, { isStandby }: JoinOptions) {
+function roleOf(node: Node, head: Head | undefined, { isStandby }: { isStandby: boolean }) {
   const { identity } = node
   if (!head) return mayBegin(node, isStandby)
   const isOwn = identity.hasWritten(head.place, head.entry)
@@ -183,7 +183,34 @@ function roleOf(node: Node, head: Head | undefined, { isStandby }: JoinOptions) 
   if (node.hasDatabase() && adopts) return mayAdopt(adopts, head)
   // A machine that stopped in good order, or that could not finish its take-over, has a copy.
   if (isOwn ? node.hasCopy() : head.entry.pair) return 'standby'
+  if (isStandby && !isOwn) {
+    throw new StartError(
+      `the log allows no standby: run hostline replica init --pair true on ${head.entry.node}`,
+    )
+  }
   throw new StartError(refusalOf(node, head))
+}
+
+/** Why a server on this directory would refuse to start; undefined when it would lead or follow. */
+export function refusalToStart(node: Node, head: Head): string | undefined {
+  try {
+    roleOf(node, head, { isStandby: false })
+    return undefined
+  } catch (error) {
+    if (error instanceof StartError) return error.message
+    throw error
+  }
+}
+
+/** For a command that opens the directory itself.
+ *  @throws StartError when the log has more than the database here: a change would be lost */
+export async function mustBeNewest(node: Node): Promise<void> {
+  const head = await node.findHead().catch((error: unknown) => {
+    if (isOfBucket(error)) return undefined
+    throw error
+  })
+  if (!head || roleOf(node, head, { isStandby: false }) === 'leader') return
+  throw new StartError(`${head.entry.node} leads: the database in ${node.dataDir} is behind it`)
 }
 
 /** An empty log is begun by a machine with the database, or by the first one of all. */

@@ -4,9 +4,8 @@ import type { LogPosition } from './log.ts'
 import type { Node } from './node.ts'
 import {
   findUsable,
-  LostSnapshot,
   listSnapshots,
-  readManifest,
+  mustBeThere,
   type TakenSnapshot,
   trim,
   unlessLost,
@@ -20,6 +19,7 @@ const retryMilliseconds = 60_000
 const urgentRetryMilliseconds = 2_000
 const trimMilliseconds = 3_600_000
 const watchMilliseconds = 30_000
+const looksPerList = 10
 /** Minimum number of log objects between two snapshots, which keeps restores short. The number grows with the snapshot,
  *  because its objects cost as much as those of the log. */
 const leastObjects = 2_000
@@ -30,13 +30,14 @@ const leastBytes = 64 * 1_048_576
 /** Takes the snapshots of the leader when they are due, sees to it that there is one, and removes what no restore needs.
  *  @param wakeUp called when one has become urgent */
 export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () => void) {
-  const { bucket, settings, log } = node
+  const { bucket, shared, settings, log } = node
   let newest: TakenSnapshot | undefined
   let isRestorable = true
   /** The state of the log at the newest snapshot. */
   let since = { at: Date.now(), position: 0, bytes: 0 }
   let isRunning = false
   let isStopped = false
+  let looks = 0
   let notBefore = 0
   let trimmedAt = 0
   let requests: PromiseWithResolvers<Taken>[] = []
@@ -49,10 +50,19 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
   }
 
   async function lookAt(known: TakenSnapshot) {
-    const found = await readManifest(bucket, known.name).catch(unlessLost)
-    const isLost = found instanceof LostSnapshot || !(await appender.hasLast())
-    if (!isLost || newest !== known || (await appender.isReplaced())) return
-    lose(found instanceof LostSnapshot ? found.message : 'the log is gone from the bucket')
+    const found = await mustBeThere(bucket, known.name).catch(unlessLost)
+    const reason = found ? found.message : await damageOf(known)
+    if (reason === undefined || newest !== known || (await appender.isReplaced())) return
+    lose(reason)
+  }
+
+  /** What is missing of the log after a snapshot. */
+  async function damageOf({ manifest: { place } }: TakenSnapshot): Promise<string | undefined> {
+    if (!(await appender.hasLast())) return 'the log is gone from the bucket'
+    // A long log is listed in several requests.
+    if (++looks % looksPerList !== 0) return undefined
+    const missing = await shared.findMissing(place)
+    return missing && `${missing} is missing in the bucket`
   }
 
   /** Finds the snapshot of earlier leaders. */

@@ -31,7 +31,13 @@ export type Manifest = {
   /** xxHash64 of each piece. */
   pieces: string[]
 }
-export type Snapshot = { name: string; place: LogPosition; modifiedAt: number }
+export type Snapshot = {
+  name: string
+  place: LogPosition
+  modifiedAt: number
+  /** With the manifest. */
+  keys: string[]
+}
 
 const hourMilliseconds = 3_600_000
 const dayMilliseconds = 24 * hourMilliseconds
@@ -43,7 +49,7 @@ export const snapshotName = (place: LogPosition) =>
   `${positionName(place)}-${crypto.randomUUID().slice(0, 8)}`
 const snapshotKey = /^snapshots\/((\d{8}-\d{12})-\w+)\/(manifest|\d{6})$/
 
-type Listed = { name: string; place: LogPosition; keys: string[]; modifiedAt: number | undefined }
+type Listed = Omit<Snapshot, 'modifiedAt'> & { modifiedAt: number | undefined }
 
 /** All snapshots, oldest first, also those without a manifest. */
 async function listAll(bucket: OpenBucket): Promise<Listed[]> {
@@ -96,8 +102,8 @@ export async function findUsable(
   until = Number.POSITIVE_INFINITY,
 ) {
   let lost: LostSnapshot | undefined
-  for (const { name, place } of snapshots.toReversed()) {
-    const manifest = await readManifest(bucket, name).catch(unlessLost)
+  for (const { name, place, keys } of snapshots.toReversed()) {
+    const manifest = await readWhole(bucket, name, keys).catch(unlessLost)
     // An older one serves as well: the log continues from each.
     if (manifest instanceof LostSnapshot) lost ??= manifest
     else if (manifest.at > until) continue
@@ -107,6 +113,25 @@ export async function findUsable(
   }
   if (lost) throw lost
   return undefined
+}
+
+/** @throws LostSnapshot also when a piece is missing */
+async function readWhole(bucket: OpenBucket, name: string, keys: readonly string[]) {
+  const manifest = await readManifest(bucket, name)
+  const missing = manifest.pieces.findIndex((_, n) => !keys.includes(pieceOf(name, n)))
+  if (missing < 0) return manifest
+  throw new LostSnapshot(`piece ${missing} of the snapshot ${name} is missing`)
+}
+
+/** Whether the bucket still has all objects of a snapshot.
+ *  @throws LostSnapshot */
+export async function mustBeThere(bucket: OpenBucket, name: string): Promise<void> {
+  const pages = await Array.fromAsync(bucket.list(`snapshots/${name}/`))
+  await readWhole(
+    bucket,
+    name,
+    pages.flat().map(({ key }) => key),
+  )
 }
 
 export function unlessLost(error: unknown): LostSnapshot {
@@ -159,7 +184,7 @@ export async function uploadSnapshot(
 }
 
 /** Downloads a snapshot into a new database file.
- *  @throws Error when a piece is missing or damaged */
+ *  @throws LostSnapshot when a piece is missing or damaged */
 export async function loadSnapshot(bucket: OpenBucket, name: string, path: string): Promise<void> {
   const { pieces } = await readManifest(bucket, name)
   rmSync(path, { force: true })
@@ -179,7 +204,7 @@ async function readPiece(bucket: OpenBucket, name: string, { n, hash }: Piece) {
   const isWhole = packed && Bun.hash.xxHash64(packed).toString(16) === hash
   const bytes = isWhole ? await unpack(packed).catch(() => undefined) : undefined
   if (bytes) return bytes
-  throw new Error(`piece ${n} of the snapshot ${name} is ${packed ? 'damaged' : 'missing'}`)
+  throw new LostSnapshot(`piece ${n} of the snapshot ${name} is ${packed ? 'damaged' : 'missing'}`)
 }
 
 type Piece = { n: number; hash: string }

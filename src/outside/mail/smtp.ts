@@ -64,8 +64,9 @@ const loadNodemailer = () => import('nodemailer')
 
 type SmtpError = Error & { response?: string; command?: string }
 
-/** Enhanced status codes about the recipient (RFC 3463, 3.2 and 3.3): a wrong address, a mailbox that is disabled. */
-const refusedRecipient = /^5\d\d[ -]5\.(1\.\d{1,3}|2\.1)\b/
+/** Enhanced status codes about the recipient (RFC 3463, 3.2 and 3.3): a wrong address, a mailbox that is disabled. 5.1.7 and
+ *  5.1.8 are about the sender. */
+const refusedRecipient = /^5\d\d[ -]5\.(1\.(?![78]\b)\d{1,3}|2\.1)\b/
 
 // Choice: every other refusal is retried, because the operator of a mail server can fix it: "554 5.7.1 Relay access denied"
 // is no statement about the recipient.
