@@ -93,6 +93,7 @@ describe('a ban', () => {
   test.each([
     ['198.51.100.0/24', '198.51.100.9', '198.51.101.9'],
     ['2001:db8:1::/48', '2001:db8:1:2::3', '2001:db8:2::3'],
+    ['::ffff:198.18.7.0/120', '198.18.7.8', '198.18.8.8'],
   ])(
     'of the network %s ends its sessions and their sockets, and no others',
     async (value, inside, outside) => {
@@ -136,7 +137,18 @@ describe('a ban', () => {
     [{ kind: 'mail_domain', value: 'not a domain' }, 'value', 'is not valid'],
     [{ kind: 'address', value: 'nobody' }, 'value', 'is not valid'],
     [{ kind: 'network', value: '10.0.0.0/33' }, 'value', 'is not valid'],
-    [{ kind: 'network', value: '127.0.0.0/8' }, 'value', 'must not contain your own address'],
+    [
+      { kind: 'network', value: '127.0.0.0/8' },
+      'value',
+      'must not contain your own address, this machine or a proxy',
+    ],
+    [
+      { kind: 'network', value: '::1' },
+      'value',
+      'must not contain your own address, this machine or a proxy',
+    ],
+    [{ kind: 'address', value: 'Root@example.com' }, 'value', 'must not cover an admin'],
+    [{ kind: 'mail_domain', value: 'example.com' }, 'value', 'must not cover an admin'],
     [
       { kind: 'mail_domain', value: 'a.example', until: '2020-01-01T00:00:00Z' },
       'until',
@@ -169,7 +181,9 @@ test('commands ban, show people and their sessions, log them out, and read the a
   // Without a mail server.
   const written = { state: 'skipped', answer: 'written to the log: SMTP_URL is not set' }
   expect(await show()).toMatchObject({ id: carol.id, deliveries: [written] })
-  expect(await run('user show carol@example.com')).toContain('email\tcarol@example.com')
+  for (const name of ['carol@example.com', carol.id]) {
+    expect(await run(`user show ${name}`)).toContain('email\tcarol@example.com')
+  }
   expect(JSON.parse(await run('user sessions carol@example.com --json'))).toMatchObject([
     { ip: '127.0.0.1' },
   ])
@@ -185,6 +199,9 @@ test('commands ban, show people and their sessions, log them out, and read the a
   expect(await run('audit --action ban_removed')).toMatch(
     /ban_removed\ttype=command_line id=\S+\ttype=ban id=\w+\t–\tkind=network value=192\.0\.2\.0\/24/,
   )
+  // The log names removed people by their id.
+  await run('user purge carol@example.com')
+  expect(await run(`audit --user ${carol.id}`)).toContain('purge_requested')
   const checked = JSON.parse(await run('check --json'))
   expect(checked).toContainEqual({ subject: 'TLS', state: 'ok', message: 'off' })
 })

@@ -6,11 +6,13 @@ import { run } from '../src/cli/run.ts'
 import { entries } from '../src/config.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { createMetrics } from '../src/metrics.ts'
+import { makeCertificate } from './support/certificate.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable } from './support/executable.ts'
 import { startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
 /** A Unix datagram socket as systemd has it.
@@ -90,6 +92,24 @@ describe('--env-file', () => {
     expect(err).toContain('hostline: PUBLIC_URL of the shell differs from FILE, which counts')
     expect(err).toContain('hostline: SMTP_URL of the shell is not in FILE, which counts')
     expect(err).not.toMatch(/PORT|secret/)
+  })
+
+  test.skipIf(!tools.openssl)('names an authority that the command trusts, too', async () => {
+    using own = temporaryDirectory()
+    const { cert, key } = await makeCertificate(own.path)
+    const tls = { cert: Bun.file(cert), key: Bun.file(key) }
+    await using bucket = Bun.serve({ port: 0, tls, fetch: () => new Response('', { status: 403 }) })
+    const path = join(own.path, 'hostline.env')
+    const filesUrl = `s3://K:S@localhost:${bucket.port}/b`
+    const check = async (content: string) => {
+      writeFileSync(path, content)
+      const command = [(await executable()).path, 'check', '--env-file', path]
+      const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: own.path }
+      return await Bun.spawn(command, { env, stderr: 'pipe' }).stdout.text()
+    }
+    const authority = `NODE_EXTRA_CA_CERTS=${cert}`
+    expect(await check(`FILES_S3_URL=${filesUrl}`)).toMatch(/FAILED files: .*certificate/)
+    expect(await check(`FILES_S3_URL=${filesUrl}\n${authority}`)).toMatch(/FAILED files: .*403/)
   })
 
   test('that is missing or no such file ends the command with one line', async () => {

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import { parseTime } from '../lib/clock.ts'
+import { parseId } from '../lib/ids.ts'
 import type { AuditEntry } from '../modules/operator/model.ts'
 import { listAll, withService } from './call.ts'
 import { printList, readOptions, type Terminal, wrongUsage } from './terminal.ts'
@@ -17,7 +18,8 @@ export async function audit(args: string[], terminal: Terminal): Promise<void> {
     throw wrongUsage('--since needs a time such as 2026-11-22T10:00:00Z')
   }
   return withService(terminal, async (call) => {
-    const id = user === undefined ? undefined : (await findUser(call, user)).id
+    // An id may be that of a removed account.
+    const id = user && (parseId(user) ?? (await findUser(call, user)).id)
     const common = { ...(action && { action }), ...(since && { from: since }) }
     const queries = id === undefined ? [{}] : [{ actor_id: id }, { target_id: id }]
     const entries = new Map<string, Static<typeof AuditEntry>>()

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Environment, entries } from '../config.ts'
 import { StartError } from '../lib/errors.ts'
-import type { Terminal } from './terminal.ts'
+import { program, type Terminal } from './terminal.ts'
 
 /** Replaces the environment by that of a file for systemd (EnvironmentFile), so that a command sees what the service does.
  *  Entries of the shell that differ are named.
@@ -16,6 +16,20 @@ export function withEnvironmentFile(terminal: Terminal, path: string): Terminal 
   }
   const others = Object.entries(shell).filter(([name]) => !Object.hasOwn(entries, name))
   return { ...terminal, environment: { ...Object.fromEntries(others), ...file } }
+}
+
+/** Runs a command in a process of its own when the file names another authority than the shell: the runtime reads that when
+ *  the process begins.
+ *  @returns its exit code; undefined when it can run here */
+export async function runWithAuthority(
+  argv: string[],
+  { environment }: Terminal,
+  shell: Terminal,
+): Promise<number | undefined> {
+  const authority = environment['NODE_EXTRA_CA_CERTS']
+  if (authority === shell.environment['NODE_EXTRA_CA_CERTS']) return undefined
+  const io = { stdin: 'inherit', stdout: 'inherit', stderr: 'inherit' } as const
+  return await Bun.spawn([...program(), ...argv], { ...io, env: environment }).exited
 }
 
 function readText(path: string): string {

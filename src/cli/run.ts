@@ -20,9 +20,11 @@ const usages: Record<string, string> = {
   user: `  user create --email E --role R            create an account with a verified address
               [--password-stdin]            (without it, generates a password and shows it once)
   user role E R                             guest, user, verified_user, host or admin
-  user show E [--json]                      show the account and the last mails and pushes to it
+  user show E [--json]                      show the account and the last mails and pushes to it;
+                                            E is an address or an id
   user sessions E [--json]                  list its logins; user logout E ends them all
-  user verify E                             mark the e-mail address as verified
+  user verify E                             mark the e-mail address as verified; an account that
+                                            never was loses its password and logins
   user disable E                            disable the account; user enable E enables it again
   user delete E                             delete it; messages stay, shown as from a deleted user
   user purge E [--dry-run]                  delete it with its messages, tickets, files and reports
@@ -134,7 +136,10 @@ export async function run(given: string[], shell: Terminal): Promise<number> {
   try {
     const { argv, path } = takeEnvironmentFile(given)
     if (path !== undefined) {
-      terminal = (await import('./env-file.ts')).withEnvironmentFile(shell, path)
+      const { runWithAuthority, withEnvironmentFile } = await import('./env-file.ts')
+      terminal = withEnvironmentFile(shell, path)
+      const exitCode = await runWithAuthority(argv, terminal, shell)
+      if (exitCode !== undefined) return exitCode
     }
     const [first = 'serve', ...args] = argv
     const name = aliases.get(first) ?? first

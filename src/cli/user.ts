@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
+import { parseId } from '../lib/ids.ts'
 import { normalizeEmail } from '../lib/text.ts'
 import { roles } from '../lib/vocabulary.ts'
 import type { AccessUpdate, ManagedUser, PurgeCounts, Session } from '../modules/accounts/model.ts'
@@ -167,11 +168,17 @@ function withUser(
   terminal: Terminal,
   work: (call: Call, user: User) => Promise<void>,
 ) {
-  parseEmail(text) // before anything is opened
+  if (parseId(text) === undefined) parseEmail(text) // before anything is opened
   return withService(terminal, async (call) => work(call, await findUser(call, text)))
 }
 
+/** @param text an e-mail address, or an id, as logs name people */
 export function findUser(call: Call, text: string): Promise<User> {
+  const id = parseId(text)
+  if (id !== undefined) {
+    const answer = call<User>('GET', `/v1/admin/users/${id}`)
+    return answer.catch(explained({ not_found: `there is no account ${id}` }))
+  }
   const email = parseEmail(text)
   const path = `/v1/operator/users/${encodeURIComponent(email)}`
   return call<User>('GET', path).catch(explained({ not_found: `there is no account ${email}` }))

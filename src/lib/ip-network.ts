@@ -11,6 +11,9 @@ export function ipv6Network(ip: string, bits: 48 | 64): string | undefined {
   return `${parts.map((part) => part.toString(16)).join(':')}::/${bits}`
 }
 
+/** The prefix of IPv4 addresses in IPv6 (RFC 4291, 2.5.5.2). */
+const mappedBits = 96
+
 /** The network in CIDR notation without the bits of a host; undefined when the text is neither network nor address. */
 export function networkText(text: string): string | undefined {
   const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`
@@ -18,6 +21,10 @@ export function networkText(text: string): string | undefined {
     return `${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${cidr.split('/')[1]}`
   }
   if (!ipaddr.IPv6.isValidCIDR(cidr)) return undefined
+  const [base, bits] = ipaddr.IPv6.parseCIDR(cidr)
+  if (base.isIPv4MappedAddress() && bits >= mappedBits) {
+    return networkText(`${base.toIPv4Address()}/${bits - mappedBits}`)
+  }
   return `${ipaddr.IPv6.networkAddressFromCIDR(cidr)}/${cidr.split('/')[1]}`
 }
 

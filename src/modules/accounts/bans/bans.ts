@@ -18,11 +18,14 @@ type NewBan = {
   until: number | null
 }
 
+const loopback = ['127.0.0.1', '::1']
+
 export type Bans = ReturnType<typeof createBans>
 
 /** Mail domains with their subdomains, addresses and networks from which nobody may register or log in. They are kept in
  *  memory; of an address only the keyed hash is stored. */
-export function createBans(core: Core, { hashAddress, sessionStore }: AccountParts) {
+export function createBans(core: Core, parts: AccountParts) {
+  const { hashAddress, sessionStore } = parts
   const { write, afterCommit, audit, hub, newId, clock } = core
   const store = createBanStore(core.orm)
   let bans = store.listAll()
@@ -40,16 +43,29 @@ export function createBans(core: Core, { hashAddress, sessionStore }: AccountPar
     return email && hashAddress(email)
   }
 
+  function covers({ kind, value }: Pick<BanRow, 'kind' | 'value'>, email: string): boolean {
+    if (kind === 'address') return value === hashAddress(email)
+    return kind === 'mail_domain' && `.${email.split('@')[1]}`.endsWith(`.${value}`)
+  }
+
   function isBanned(email: string | undefined, ip: string): boolean {
     const now = clock.now()
     const live = bans.filter(({ until }) => until === null || until > now)
-    if (live.length === 0) return false
-    const [hash, domain] =
-      email === undefined ? [] : [hashAddress(email), email.split('@')[1] ?? '']
-    return live.some(({ kind, value }) => {
-      if (kind === 'network') return isWithinNetwork(ip, value)
-      return kind === 'address' ? value === hash : `.${domain}`.endsWith(`.${value}`)
-    })
+    return live.some((ban) =>
+      ban.kind === 'network'
+        ? isWithinNetwork(ip, ban.value)
+        : email !== undefined && covers(ban, email),
+    )
+  }
+
+  /** Nobody must lock out the admins, themselves, or everybody behind a proxy. */
+  function mustSpareOurs(kind: BanKind, value: string, ip: string | undefined) {
+    const isOfAdmin = (email: string) => covers({ kind, value }, email)
+    if (parts.store.listAdminEmails().some(isOfAdmin)) throw invalidField('value', 'of_admin')
+    if (kind !== 'network') return
+    const proxies = core.config.trustedProxies.map(([address]) => address.toString())
+    const own = [...proxies, ...loopback, ...(ip === undefined ? [] : [ip])]
+    if (own.some((one) => isWithinNetwork(one, value))) throw invalidField('value', 'own_network')
   }
 
   function endSome(network: string, limit: number, after = ''): string | undefined {
@@ -71,13 +87,11 @@ export function createBans(core: Core, { hashAddress, sessionStore }: AccountPar
       if (isBanned(email, ip)) throw new AppError('banned')
     },
     /** Adds or changes a ban, and ends the sessions of a network.
-     *  @throws validation_error (`value`: invalid, or the network of the client; `until`: in the past) */
+     *  @throws validation_error (`value`: invalid, or covers an admin, the client or this machine; `until`: in the past) */
     async add({ kind, value: text, reason, until }: NewBan, by: By): Promise<BanRow> {
       const value = stored(kind, text)
       if (value === undefined) throw invalidField('value', 'invalid')
-      if (kind === 'network' && by.ip !== undefined && isWithinNetwork(by.ip, value)) {
-        throw invalidField('value', 'own_network')
-      }
+      mustSpareOurs(kind, value, by.ip)
       if (until !== null && until <= clock.now()) throw invalidField('until', 'in_the_past')
       const row = await write(() => {
         const added = store.upsert({
