@@ -8,18 +8,16 @@ import {
   CursorListOf,
   cursorQuery,
   cursorRange,
-  ListOf,
   listAnswer,
-  listQuery,
-  listRange,
+  pageOf,
 } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { isoTime, parseTime } from '../../lib/clock.ts'
 import { type ErrorKind, invalidField } from '../../lib/errors.ts'
 import { parseExternalId } from '../../lib/ids.ts'
+import type { ListRange } from '../../lib/list-range.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { CatchUp } from './catch-up.ts'
-import type { InboxRow } from './inbox-store.ts'
 import {
   Broadcast,
   BroadcastProgress,
@@ -42,7 +40,6 @@ import type { ReadState } from './read-state.ts'
 import type { ChatService } from './service.ts'
 import type { Unread } from './unread.ts'
 
-const conversationPageSize = 20
 const messagePageSize = 50
 const user = operations('Chat', { access: 'user' })
 const inConversation: ErrorKind[] = ['not_found', 'not_participant']
@@ -62,19 +59,17 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
     .get(
       '/v1/chat/conversations',
       ({ query, context }) => {
-        const range = listRange(query, conversationPageSize)
         const { userId } = context.user
-        const view = (row: InboxRow) => chat.item(userId, row)
         const isArchived = query['archived'] === 'true'
-        return listAnswer(range, chat.listConversations(userId, range, isArchived), view)
+        const list = (range: ListRange) => chat.listConversations(userId, range, isArchived)
+        return pageOf(query, list, (row) => chat.item(userId, row))
       },
-      user(
+      user.list(
         'listConversations',
         'Lists conversations, most recent activity first.',
-        { 200: ListOf(ConversationListItem) },
+        ConversationListItem,
         {
           query: {
-            ...listQuery(conversationPageSize),
             archived: Type.Boolean({
               description: '`true` lists archived conversations, which are otherwise left out.',
             }),
@@ -140,16 +135,13 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
     .get(
       '/v1/chat/conversations/:id/messages',
       ({ params, query, context }) => {
-        const range = listRange(query, messagePageSize)
-        const { userId } = context.user
-        return listAnswer(range, chat.listMessages(userId, params.id, range), messageView)
+        const list = (range: ListRange) => chat.listMessages(context.user.userId, params.id, range)
+        return pageOf(query, list, messageView, messagePageSize)
       },
-      user(
-        'listMessages',
-        'Lists the messages of a conversation, newest first.',
-        { 200: ListOf(Message) },
-        { query: listQuery(messagePageSize), errors: inConversation },
-      ),
+      user.list('listMessages', 'Lists the messages of a conversation, newest first.', Message, {
+        size: messagePageSize,
+        errors: inConversation,
+      }),
     )
     .post(
       '/v1/chat/conversations/:id/messages',

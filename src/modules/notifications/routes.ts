@@ -4,7 +4,7 @@ import { UnreadCount } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
-import { ListOf, listAnswer, listQuery, listRange, pageOf } from '../../http/pagination.ts'
+import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { DeliveryStore } from '../../jobs/delivery-store.ts'
 import { getById } from '../../lib/ids.ts'
@@ -37,7 +37,6 @@ import type { PushTokens } from './push-tokens.ts'
 import type { NotificationService } from './service.ts'
 import type { NotificationStore } from './store.ts'
 
-const pageSize = 20
 const user = operations('Notifications', { access: 'user' })
 const anybody = operations('Notifications', { access: 'public' })
 const platform = operations('Feed', { access: 'service', scope: 'notifications' })
@@ -139,16 +138,10 @@ export function notificationRoutes(parts: Parts) {
     .get(
       '/v1/notifications/push-tokens',
       ({ query, context }) => {
-        const range = listRange(query, pageSize)
-        const { userId } = context.user
-        return listAnswer(range, pushTokens.list(userId, range), pushTokenView)
+        const list = (range: ListRange) => pushTokens.list(context.user.userId, range)
+        return pageOf(query, list, pushTokenView)
       },
-      user(
-        'listPushTokens',
-        'Lists your devices.',
-        { 200: ListOf(PushToken) },
-        { query: listQuery(pageSize) },
-      ),
+      user.list('listPushTokens', 'Lists your devices.', PushToken),
     )
     .delete(
       '/v1/notifications/push-tokens/:id',
@@ -203,29 +196,23 @@ export function notificationRoutes(parts: Parts) {
     )
     .get(
       '/v1/admin/notifications',
-      ({ query }) => {
-        const range = listRange(query, pageSize)
-        return listAnswer(range, announcements.list(range), announcementProgressView)
-      },
-      admin(
+      ({ query }) => pageOf(query, announcements.list, announcementProgressView),
+      admin.list(
         'adminListAnnouncements',
         'Lists the announcements of all admins, newest first.',
-        { 200: ListOf(AnnouncementProgress) },
-        { query: listQuery(pageSize) },
+        AnnouncementProgress,
       ),
     )
     .get(
       '/v1/admin/users/:id/deliveries',
       ({ params, query }) => {
         const { id } = getById(params.id, parts.findPerson)
-        const range = listRange(query, pageSize)
-        return listAnswer(range, parts.deliveries.list(id, range), deliveryView)
+        return pageOf(query, (range) => parts.deliveries.list(id, range), deliveryView)
       },
-      admin(
+      admin.list(
         'adminListUserDeliveries',
         'Lists the mails and pushes of the last 30 days to a person and what became of them, newest first.',
-        { 200: ListOf(Delivery) },
-        { query: listQuery(pageSize) },
+        Delivery,
       ),
     )
     .get(

@@ -1,9 +1,10 @@
 import { Elysia } from 'elysia'
 import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { parseTime } from '../../lib/clock.ts'
+import type { ListRange } from '../../lib/list-range.ts'
 import {
   deliveryView,
   NewWebhook,
@@ -20,7 +21,6 @@ import {
 } from './model.ts'
 import type { WebhookService } from './service.ts'
 
-const pageSize = 20
 const deliveryPageSize = 100
 const admin = operations('Administration', { access: 'admin' })
 const sensitive = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
@@ -30,16 +30,8 @@ export function webhookRoutes(webhooks: WebhookService) {
     .use(routeBase)
     .get(
       '/v1/admin/webhooks',
-      ({ query }) => {
-        const range = listRange(query, pageSize)
-        return listAnswer(range, webhooks.list(range), webhookView)
-      },
-      admin(
-        'adminListWebhooks',
-        'Lists webhooks, newest first.',
-        { 200: ListOf(Webhook) },
-        { query: listQuery(pageSize) },
-      ),
+      ({ query }) => pageOf(query, webhooks.list, webhookView),
+      admin.list('adminListWebhooks', 'Lists webhooks, newest first.', Webhook),
     )
     .post(
       '/v1/admin/webhooks',
@@ -96,14 +88,14 @@ export function webhookRoutes(webhooks: WebhookService) {
     .get(
       '/v1/admin/webhooks/:id/deliveries',
       ({ params, query }) => {
-        const range = listRange(query, deliveryPageSize)
-        return listAnswer(range, webhooks.listDeliveries(params.id, range), deliveryView)
+        const list = (range: ListRange) => webhooks.listDeliveries(params.id, range)
+        return pageOf(query, list, deliveryView, deliveryPageSize)
       },
-      admin(
+      admin.list(
         'adminListWebhookDeliveries',
         'Lists attempted deliveries, newest first. At least the last 100 are kept.',
-        { 200: ListOf(WebhookDelivery) },
-        { query: listQuery(deliveryPageSize) },
+        WebhookDelivery,
+        { size: deliveryPageSize },
       ),
     )
     .post(
