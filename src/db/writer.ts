@@ -17,19 +17,6 @@ export type AfterCommit = (callback: () => void) => void
  *  of one locks the wal for itself, which costs many times as much as a small read. */
 export type ShareReads = () => void
 
-type Writer = {
-  write: Write
-  afterCommit: AfterCommit
-  shareReads: ShareReads
-  /** False from a failed commit until the next successful one. */
-  isHealthy(): boolean
-  /** Pauses commits until `resume`. Writes are queued without blocking the loop. */
-  hold(): void
-  resume(): void
-  /** Accepts no more writes; resolves when every accepted one has settled. */
-  close(): Promise<void>
-}
-
 export type WriterOptions = {
   sqlite: Database
   /** Makes every commit so far safe against a power cut. */
@@ -59,7 +46,7 @@ const retryAfterSeconds = 1
 
 /** Group commit: the writes queued in one turn of the event loop form one transaction. The sync runs on another thread
  *  while the next batch is gathered and committed. */
-export function createWriter(options: WriterOptions): Writer {
+export function createWriter(options: WriterOptions) {
   const { sqlite, sync, onCommit, onFatal, log, maxPending = 10_000 } = options
   // Limits each turn of the loop, regardless of the length of the queue and of single writes.
   const { maxBatchMilliseconds = 5 } = options
@@ -77,6 +64,7 @@ export function createWriter(options: WriterOptions): Writer {
   let queued: Task[] = []
   let unsynced: Task[] = []
   let pending = 0
+  /** False from a failed commit until the next successful one. */
   let healthy = true
   let flushScheduled = false
   let isSharing = false
@@ -98,12 +86,12 @@ export function createWriter(options: WriterOptions): Writer {
     })
   }
 
-  function afterCommit(callback: () => void) {
+  const afterCommit: AfterCommit = (callback) => {
     if (!running) throw new Error('afterCommit is called inside the work of a write')
     running.callbacks.push(callback)
   }
 
-  function shareReads() {
+  const shareReads: ShareReads = () => {
     if (sqlite.inTransaction) return
     isSharing = true
     beginReads.run()
@@ -265,13 +253,15 @@ export function createWriter(options: WriterOptions): Writer {
     for (const resolve of resolvers) resolve()
   }
 
-  function close() {
+  /** Accepts no more writes; resolves when every accepted one has settled. */
+  function close(): Promise<void> {
     isClosed = true
     return pending === 0
       ? Promise.resolve()
       : new Promise<void>((resolve) => whenDrained.push(resolve))
   }
 
+  /** Pauses commits until `resume`. Writes are queued without blocking the loop. */
   function hold() {
     isHeld = true
   }
