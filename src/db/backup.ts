@@ -58,7 +58,7 @@ async function copyDatabase(directory: string, staged: string) {
   try {
     // The first read creates the index of the wal.
     source.sqlite.query('SELECT 1 FROM sqlite_schema').get()
-    // Stays open until this process ends, which would lose its locks on the files with the first that it closes.
+    // Never closed: closing one descriptor drops all locks of this process on the file.
     const pinned = pinPages(source.path, openWalReader(source.path))
     await writePaced(staged, pinned.pieces(pieceBytes / pinned.pageSize)).finally(pinned.release)
   } finally {

@@ -90,7 +90,7 @@ export function openForServer(
     connection.sqlite.run('PRAGMA temp_store = MEMORY')
     connection.sqlite.run(`PRAGMA cache_size = -${cacheKibibytes}`)
     prepare(connection.sqlite, connection.path, { log })
-    // A command that only reads writes nothing.
+    // A command does not rewrite the database.
     if (prepare === migrate) {
       rewriteOld(connection.sqlite, log)
       mustAcceptWrites(connection)
@@ -137,7 +137,7 @@ export function openToInspect(directory: string): Connection {
   return {
     ...connection,
     close() {
-      // A server keeps it by itself, and the reader would hold up its checkpoints.
+      // A running server keeps the wal itself; a reader would delay its checkpoints.
       if (isReplicated(directory) && !isInUse(directory)) keepWal(connection)
       connection.close()
     },
@@ -190,8 +190,8 @@ function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
 
 const keptOpen: Database[] = []
 
-/** The next start finds in the wal where the log ends. At its end the runtime truncates the wal of a database with prepared
- *  statements, unless another connection reads it. */
+/** Keeps the wal, from which the next start goes on shipping. Bun truncates it at its end unless another connection reads
+ *  it. */
 function keepWal({ path, sqlite }: Connection) {
   const reader = new Database(path)
   for (const one of [sqlite, reader]) {

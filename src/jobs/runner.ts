@@ -129,8 +129,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
     const ids = unknown.slice(0, heldPerQueue - held.size)
     if (ids.length === 0) return
     for (const id of ids) held.add(id)
-    // The rows may not be synced yet, and this node may no longer lead. An empty write resolves only when they are and it
-    // does.
+    // The rows may be unsynced, or another node may lead. An empty write resolves once both are settled.
     write(() => {}).then(
       () => {
         isBlocked = false

@@ -36,7 +36,8 @@ export function createAppender(
   let last: LogPosition | undefined
   let mark: WalPosition | undefined
   let isOver = false
-  /** In the entries from now on, and by which this node goes. They differ until the change is stored. */
+  /** `announced` is written into new entries, `agreed` is what this node obeys. They differ until an entry with the change
+   *  is stored. */
   let announced: Agreed = { pair: false, lease: longSilenceMilliseconds }
   let agreed = announced
   /** When the last stored entry was sent. */

@@ -30,7 +30,7 @@ type NodeState = {
   node: string
   /** The machine that the directory belongs to; absent when the machine has no id, as in most containers. */
   machine?: string | undefined
-  /** The starts of which entries may be in the log since the last one that is known to be there, newest first. */
+  /** The starts that may have written entries, newest first, back to the last one seen in the log. */
   starts?: string[]
   /** The position of the entry up to which the copy of a standby is complete. */
   place?: LogPosition | undefined

@@ -67,7 +67,7 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     const since = shipping?.since ?? pending.since
     return since === undefined ? 0 : performance.now() - since
   }
-  /** Whether a standby may lead unless this node is heard within that part of the lease. */
+  /** Whether no entry was stored for longer than this share of the lease. */
   const isSilentFor = (share: number) => {
     const { pair, lease } = appender.agreed()
     return lead !== undefined && pair && appender.silence() > lease * share
@@ -105,7 +105,7 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     wakeUp()
   }
 
-  /** The next snapshot contains them. */
+  /** The next snapshot contains the dropped pages. */
   function dropPages(): void {
     pending.pages.clear()
     pending.bytes = 0
@@ -122,7 +122,7 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     }
   }
 
-  /** The first commit may have yet to create the index of the wal. */
+  /** Before the first commit there may be no index of the wal. */
   function attach({ from }: Leadership) {
     if (!existsSync(`${databasePath}-shm`)) {
       needsSnapshot = true

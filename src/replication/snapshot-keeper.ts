@@ -56,7 +56,7 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
     lose(reason)
   }
 
-  /** What is missing of the log after a snapshot. */
+  /** Says whether the log after a snapshot has lost an entry. */
   async function damageOf({ manifest: { place } }: TakenSnapshot): Promise<string | undefined> {
     if (!(await appender.hasLast())) return 'the log is gone from the bucket'
     // A long log is listed in several requests.

@@ -82,7 +82,7 @@ async function openFrom(node: Node, progress: StandbyProgress, mayContinue: bool
     const opened = await openFollower(node, copyPath, { at }).catch((error: Error) => error)
     if (!(opened instanceof Error)) return opened
     noteFailure(node, progress, opened)
-    // Not because the bucket is unreachable.
+    // An unreachable bucket is no reason to drop the copy.
     if (!(opened instanceof BucketError)) at = undefined
   }
 }

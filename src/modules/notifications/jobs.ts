@@ -339,7 +339,7 @@ function idsOf({ id, senderId }: UnreadMessage, settings: Settings) {
 
 type Shown = Pick<NotificationRow, 'title' | 'body' | 'data'>
 
-/** A notification as others on the way may read it. `sender` is the text of its type with names alone, without amounts,
+/** The part of a notification that push services and mail servers may see. `sender` is the text of its type with names alone, without amounts,
  *  subjects and texts of the platform; `none` names only its type. Ids stay, so that the app can load the rest. */
 export function shownAt(
   level: ContentLevel,

@@ -143,7 +143,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         return deliverAgain(webhook, delivery)
       }),
 
-    /** Does so for all kept deliveries that were not accepted, and all that wait, of events since a time (ms since the
+    /** Retries every waiting delivery, and every kept one that was not accepted, of events since a time (ms since the
      *  epoch).
      *  @returns their number; 0 while the webhook is switched off
      *  @throws not_found */

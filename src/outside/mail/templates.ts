@@ -94,7 +94,7 @@ export type OwnerMessage = {
   link: string
 }
 
-/** An owner's message as `mail_content` lets others on the way read it. */
+/** An owner's message, limited to what `mail_content` lets mail servers see. */
 export function ownerMessageItem(
   settings: ShownSettings,
   locale: Locale,

@@ -53,7 +53,7 @@ export function createEmailChange(core: Core, parts: Parts) {
       const user = await recovery.confirm(principal, body.password, ip)
       await write(() => {
         recovery.mustStillBeConfirmed(user, principal)
-        // Nobody leaves a ban behind with the banned address.
+        // A ban of the address must hold for the person.
         for (const address of [user.email, email]) bans.mustNotBeBanned(address, ip)
         if (store.find(userId)?.email === email) {
           throw invalidField('new_email', 'nothing_to_change')
@@ -84,7 +84,7 @@ export function createEmailChange(core: Core, parts: Parts) {
         oneTimeTokens.revokeUndo(user.id, undone ?? { email })
         // A former address that was never verified cannot undo the change, nor can one that was just changed back.
         if (!user.isProvisional && !undone) {
-          // Never sent either. It also reserves the former address from this commit on.
+          // This token is not sent: it reserves the former address from this commit on.
           oneTimeTokens.issue('undo_email', { id: user.id, email: former })
           queueMail('email_changed_mail', user)
         }

@@ -58,7 +58,7 @@ export function createBans(core: Core, parts: AccountParts) {
     )
   }
 
-  /** Nobody must lock out the admins, themselves, or everybody behind a proxy. */
+  /** @throws validation_error for a ban that would lock out an admin, its author, or everybody behind a proxy */
   function mustSpareOurs(kind: BanKind, value: string, ip: string | undefined) {
     const isOfAdmin = (email: string) => covers({ kind, value }, email)
     if (parts.store.listAdminEmails().some(isOfAdmin)) throw invalidField('value', 'of_admin')
