@@ -34,7 +34,7 @@ export const replicaStateFile = 'replica.json'
 export const replicaCopyFile = 'replica.db'
 
 // An uncached page costs a system call; SQLite's default cache (2 MB) is too small.
-const cacheKibibytes = 16_384
+const cacheKibibytes = 8_192
 const maxWalBytes = 32 * 1_024 * 1_024
 const busyTimeoutMilliseconds = 2_000
 // A command locks the directory only briefly.
