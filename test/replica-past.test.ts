@@ -348,22 +348,28 @@ testAtLength.concurrent(
   },
 )
 
-test.concurrent('a backup that was restored leads, whatever the log has; before the first start there is no log', async () => {
-  const { place, service, people, run } = await begun()
-  await say(service, people, 'one')
-  const backup = join(place.directory('a'), 'backup.db')
-  expect(await run('a', 'backup', backup)).toMatchObject({ exitCode: 0 })
-  await say(service, people, 'two')
-  await service.stop()
-  expect(await run('a', 'restore', backup, '--force')).toMatchObject({ exitCode: 0, err: '' })
-  const again = await place.start('a', byBucket)
-  await say(again, people, 'three')
-  expect(await place.messages()).toEqual(['one', 'three'])
+testAtLength.concurrent(
+  'a backup that was restored leads, whatever the log has; before the first start there is no log',
+  async () => {
+    const { place, service, people, run } = await begun()
+    await say(service, people, 'one')
+    const backup = join(place.directory('a'), 'backup.db')
+    expect(await run('a', 'backup', backup)).toMatchObject({ exitCode: 0 })
+    await say(service, people, 'two')
+    await service.stop()
+    expect(await run('a', 'restore', backup, '--force')).toMatchObject({ exitCode: 0, err: '' })
+    const again = await place.start('a', byBucket)
+    await say(again, people, 'three')
+    expect(await place.messages()).toEqual(['one', 'three'])
 
-  mkdirSync(place.directory('empty'))
-  const init = await run('empty', 'replica', 'init')
-  expect([init.exitCode, init.err]).toEqual([1, expect.stringContaining('there is no database in')])
-})
+    mkdirSync(place.directory('empty'))
+    const init = await run('empty', 'replica', 'init')
+    expect([init.exitCode, init.err]).toEqual([
+      1,
+      expect.stringContaining('there is no database in'),
+    ])
+  },
+)
 
 const fixture = join(import.meta.dir, 'fixtures/replica-0.1.json.gz')
 type Written = Record<'objects' | 'directory' | 'files', Record<string, string>> & { file: string }
