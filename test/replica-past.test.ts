@@ -362,6 +362,15 @@ testAtLength.concurrent(
     await say(again, people, 'three')
     expect(await place.messages()).toEqual(['one', 'three'])
 
+    // A lost bucket does not keep the backup from being restored.
+    const environment = { REPLICA_S3_URL: 's3://KEY:SECRET@127.0.0.1:1/lost?tls=off' }
+    const alone = await hostline(['restore', backup], place.directory('alone'), { environment })
+    expect(alone).toMatchObject({
+      exitCode: 0,
+      err: expect.stringContaining('run hostline replica init --force first'),
+    })
+    expect(messagesIn(place.directory('alone'))).toEqual(['one'])
+
     mkdirSync(place.directory('empty'))
     const init = await run('empty', 'replica', 'init')
     expect([init.exitCode, init.err]).toEqual([

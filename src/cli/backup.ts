@@ -21,6 +21,7 @@ import { StartError } from '../lib/errors.ts'
 import { freeBytesAt } from '../lib/free-space.ts'
 import { type Bucket, type OpenBucket, openBucket } from '../outside/bucket.ts'
 import { findRange, restoreDatabase } from '../replication/follower.ts'
+import { isOfBucket } from '../replication/log.ts'
 import { withService } from './call.ts'
 import { openConfiguredNode } from './replica.ts'
 import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
@@ -189,11 +190,20 @@ export async function restore(args: string[], terminal: Terminal): Promise<void>
   printReplaced(terminal, dataDir, operand, kept)
 }
 
-/** Without it, a node that follows would drop the restored database. */
-async function adoptionOf(terminal: Terminal): Promise<() => void> {
+/** Lets the restored database lead: without it, a node of a pair would follow and drop it. A lost bucket must not prevent the
+ *  restore. */
+async function adoptionOf(terminal: Terminal): Promise<(() => void) | undefined> {
   const { identity, findHead } = openConfiguredNode(terminal)
-  const head = await findHead()
-  return () => identity.adopt(head?.place)
+  try {
+    const head = await findHead()
+    return () => identity.adopt(head?.place)
+  } catch (error) {
+    if (!isOfBucket(error)) throw error
+    terminal.err(
+      `hostline: ${error.message}: if the server refuses to start or follows, run hostline replica init --force first`,
+    )
+    return undefined
+  }
 }
 
 function printReplaced({ out }: Terminal, dataDir: string, source: string, kept: string[]) {

@@ -29,7 +29,11 @@ export async function runWithAuthority(
   const authority = environment['NODE_EXTRA_CA_CERTS']
   if (authority === shell.environment['NODE_EXTRA_CA_CERTS']) return undefined
   const io = { stdin: 'inherit', stdout: 'inherit', stderr: 'inherit' } as const
-  return await Bun.spawn([...program(), ...argv], { ...io, env: environment }).exited
+  const child = Bun.spawn([...program(), ...argv], { ...io, env: environment })
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => child.kill(signal))
+  }
+  return await child.exited
 }
 
 function readText(path: string): string {

@@ -16,14 +16,7 @@ import { filesDirectory } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import { intoOneFile, moveInto, removeDatabase, writePaced } from './backup.ts'
 import { replaceDirectory, unpackFiles } from './file-backup.ts'
-import {
-  databaseFile,
-  explainFailure,
-  lockDirectory,
-  lockFile,
-  prepareDirectory,
-  replicaStateFile,
-} from './open.ts'
+import { databaseFile, explainFailure, lockDirectory, lockFile, prepareDirectory } from './open.ts'
 import { pieceBytes } from './pieces.ts'
 import { unseal } from './seal.ts'
 import { letOldShrink } from './shrinking.ts'
@@ -131,7 +124,7 @@ function chownToDirectoryOwner(directory: string, hasFiles: boolean) {
   const { uid, gid } = statSync(directory)
   const files = hasFiles ? readdirSync(join(directory, filesDirectory)) : []
   const restored = [
-    ...[databaseFile, lockFile, replicaStateFile, 'replica.position'],
+    ...[databaseFile, lockFile],
     ...files.map((name) => join(filesDirectory, name)),
     ...(hasFiles ? [filesDirectory] : []),
   ]

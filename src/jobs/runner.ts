@@ -7,8 +7,8 @@ import type { DueJob, JobKind, OutboxJobs, QueueName } from './outbox.ts'
 /** Runs a job of one kind. An error postpones the job; a `PermanentFailure` gives it up at once. After a crash a job may
  *  run again with the same `id`, so receivers can recognise duplicates. An unfinished job, because it is long or the
  *  process `isStopping`, returns the delay until it runs again. `attempts` includes this run; `withOutcome` adds work to
- *  the write that stores the outcome, which learns whether it was the last run; `deliver` sends something to a user and logs what became of it with the outcome;
- *  `signal` aborts pending requests when the process must exit. */
+ *  the write that stores the outcome, which learns whether it was the last run; `deliver` sends something to a user and
+ *  logs what became of it with the outcome; `signal` aborts pending requests when the process must exit. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
   job: {

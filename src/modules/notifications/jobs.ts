@@ -339,8 +339,9 @@ function idsOf({ id, senderId }: UnreadMessage, settings: Settings) {
 
 type Shown = Pick<NotificationRow, 'title' | 'body' | 'data'>
 
-/** The part of a notification that push services and mail servers may see. `sender` is the text of its type with names alone, without amounts,
- *  subjects and texts of the platform; `none` names only its type. Ids stay, so that the app can load the rest. */
+/** The part of a notification that push services and mail servers may see. `sender` is the text of its type with names
+ *  alone, without amounts, subjects and texts of the platform; `none` names only its type. Ids stay, so that the app can
+ *  load the rest. */
 export function shownAt(
   level: ContentLevel,
   { type, title, body, data }: Shown & { type: string },
