@@ -274,22 +274,25 @@ export function readConfig(environment: Environment, isTerminal: boolean): Confi
   if (Boolean(environment['TLS_CERT']) !== Boolean(environment['TLS_KEY'])) {
     mistakes.push('TLS_CERT and TLS_KEY must be set together')
   }
+  if (values['REPLICA_ACK'] === 'bucket' && !environment['REPLICA_S3_URL']) {
+    mistakes.push('REPLICA_ACK=bucket needs REPLICA_S3_URL')
+  }
   if (mistakes.length > 0) throw new StartError(mistakes.join('\n'))
   return configOf(values as Values, isTerminal) // each value comes from the parser of its entry
 }
 
 /** Finds environment variables that look like misspelt entries, each with the probably intended entry. Two names match if
- *  they differ only in case and underscores, or share more than the first word at the start (`FILES_MAX`). */
+ *  they have the same letters (`SMPT_URL`), or share more than the first word at the start (`FILES_MAX`). */
 export function misspeltNames(environment: Environment): { name: string; meant: string }[] {
   const known = Object.keys(entries)
   const strange = Object.keys(environment).filter((name) => !known.includes(name))
   return strange.flatMap((name) => {
+    const twisted = known.find((entry) => sorted(entry) === sorted(name))
+    if (twisted !== undefined) return [{ name, meant: twisted }]
     const shared = (entry: string) => sharedLength(lettersOf(name), lettersOf(entry))
     const [meant = ''] = known.toSorted((a, b) => shared(b) - shared(a))
     const [firstWord = ''] = meant.split('_')
-    const isMeant =
-      lettersOf(name) === lettersOf(meant) || shared(meant) >= firstWord.length + sharedBeyondWord
-    return isMeant ? [{ name, meant }] : []
+    return shared(meant) >= firstWord.length + sharedBeyondWord ? [{ name, meant }] : []
   })
 }
 
@@ -297,6 +300,7 @@ export function misspeltNames(environment: Environment): { name: string; meant: 
 const sharedBeyondWord = 2
 
 const lettersOf = (name: string) => name.toUpperCase().replace(/[^A-Z]/g, '')
+const sorted = (name: string) => [...lettersOf(name)].sort().join('')
 
 function sharedLength(a: string, b: string): number {
   let length = 0

@@ -131,8 +131,14 @@ describe('each mistake is one clear line', () => {
   })
 
   test('all of them are reported together', () => {
-    const lines = mistakes({ PORT: 'x', LOG_LEVEL: 'x', TLS_CERT: '/cert.pem' })
-    expect(lines).toHaveLength(3)
+    const lines = mistakes({
+      PORT: 'x',
+      LOG_LEVEL: 'x',
+      TLS_CERT: '/cert.pem',
+      REPLICA_ACK: 'bucket',
+    })
+    expect(lines).toHaveLength(4)
+    expect(lines).toContain('REPLICA_ACK=bucket needs REPLICA_S3_URL')
     expect(lines).toContain('TLS_CERT and TLS_KEY must be set together')
   })
 })
@@ -160,6 +166,7 @@ test.each([
   ['RATE_LIMIT_ANON', 'RATE_LIMIT_ANONYMOUS'],
   ['public_url', 'PUBLIC_URL'],
   ['port', 'PORT'],
+  ['SMPT_URL', 'SMTP_URL'],
   ['FILES_MAX', 'FILES_MAX_MB'],
   ['FILES_QUOTA', 'FILES_QUOTA_MB'],
   ['SUPPORT_REOPEN', 'SUPPORT_REOPEN_DAYS'],

@@ -112,6 +112,14 @@ describe('--env-file', () => {
     expect(await check(`FILES_S3_URL=${filesUrl}\n${authority}`)).toMatch(/FAILED files: .*403/)
   })
 
+  test('takes its file also after an equals sign', async () => {
+    using own = temporaryDirectory()
+    const path = join(own.path, 'a=b.env')
+    writeFileSync(path, 'PUBLIC_URL=https://f.example')
+    const { out } = await hostline([`--env-file=${path}`, 'check'], own.path)
+    expect(out).toContain('configuration: https://f.example')
+  })
+
   test('that is missing or no such file ends the command with one line', async () => {
     expect(await hostline(['check', '--env-file', file], directory.path)).toMatchObject({
       exitCode: 2,

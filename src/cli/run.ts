@@ -155,11 +155,12 @@ export async function run(given: string[], shell: Terminal): Promise<number> {
 }
 
 function takeEnvironmentFile(argv: string[]) {
-  const at = argv.indexOf('--env-file')
+  const at = argv.findIndex((arg) => /^--env-file(=|$)/.test(arg))
   if (at < 0) return { argv, path: undefined }
-  const path = argv[at + 1]
-  if (path === undefined) throw wrongUsage('--env-file needs a file')
-  return { argv: argv.toSpliced(at, 2), path }
+  const [, attached] = argv[at]?.split(/=(.*)/s) ?? []
+  const path = attached ?? argv[at + 1]
+  if (!path) throw wrongUsage('--env-file needs a file')
+  return { argv: argv.toSpliced(at, attached === undefined ? 2 : 1), path }
 }
 
 type Call = { args: string[]; terminal: Terminal }
