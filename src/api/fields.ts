@@ -116,6 +116,11 @@ export const described = <T extends TSchema>(schema: T, description: string): T 
   description,
 })
 
+/** A whole number. */
+export const Count = (example: number, description?: string) =>
+  Type.Integer({ ...(description !== undefined && { description }), examples: [example] })
+export const Flag = (description: string, ...examples: boolean[]) =>
+  Type.Boolean({ description, ...(examples.length > 0 && { examples }) })
 export const Sample = (example: string, annotations: Annotations = {}) =>
   Type.String({ ...annotations, examples: [example] })
 

@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { CheckedText, described } from '../api/fields.ts'
+import { CheckedText, described, Flag } from '../api/fields.ts'
 import { problem } from '../lib/errors.ts'
 import { type CursorRange, isCursor, type Listing, type ListRange } from '../lib/list-range.ts'
 
@@ -86,7 +86,7 @@ const CursorPagination = Type.Object(
       Type.Union([Type.String(), Type.Null()]),
       'For the next request; null at the end.',
     ),
-    has_more: described(Type.Boolean(), 'Whether there is a next page.'),
+    has_more: Flag('Whether there is a next page.'),
     limit: described(Type.Integer(), 'The size of a page.'),
   },
   { title: 'CursorPagination', examples: [{ cursor: null, has_more: false, limit: 20 }] },

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { createGuard, Sample } from '../api/fields.ts'
+import { Count, createGuard, Sample } from '../api/fields.ts'
 import { samples } from '../api/samples.ts'
 import { ErrorBody, errorBody } from '../lib/error-body.ts'
 import { AppError, invalidField } from '../lib/errors.ts'
@@ -40,8 +40,8 @@ const ReadyFrame = Type.Object(
     type: Type.Literal('ready'),
     ...position,
     unread: Type.Object({
-      messages: Type.Integer({ examples: [2] }),
-      notifications: Type.Integer({ examples: [1] }),
+      messages: Count(2),
+      notifications: Count(1),
     }),
   },
   { description: 'With `events=ready`: the first frame, with what the user has not read.' },

@@ -3,8 +3,10 @@ import {
   Body,
   Change,
   CheckedText,
+  Count,
   described,
   Email,
+  Flag,
   HttpUrl,
   Maybe,
   Nullable,
@@ -129,14 +131,8 @@ const profile = {
 }
 const access = {
   role: Maybe(GivenRole),
-  disabled: Maybe(
-    Type.Boolean({
-      description: '`true` ends all sessions and refuses logins; `false` allows them.',
-    }),
-  ),
-  email_verified: Maybe(
-    Type.Boolean({ description: 'Whether the address is known to be theirs.', examples: [true] }),
-  ),
+  disabled: Maybe(Flag('`true` ends all sessions and refuses logins; `false` allows them.')),
+  email_verified: Maybe(Flag('Whether the address is known to be theirs.', true)),
 }
 
 export const ProfileUpdate = Change(
@@ -205,10 +201,7 @@ export const UserBody = Type.Object({ user: User }, { title: 'UserBody' })
 const tokenSet = {
   access_token: Sample(samples.accessToken, { description: 'A JWT signed with RS256.' }),
   refresh_token: Sample(samples.refreshToken, { description: 'Opaque, for one use.' }),
-  expires_in: Type.Integer({
-    description: 'Seconds until the access token expires.',
-    examples: [900],
-  }),
+  expires_in: Count(900, 'Seconds until the access token expires.'),
 }
 
 export const TokenSet = Type.Object(tokenSet, { title: 'TokenSet' })
@@ -251,10 +244,7 @@ export const Session = Type.Object(
     last_used_at: described(Timestamp, 'The last renewal of its tokens, or the login.'),
     user_agent: Nullable(Sample('Mozilla/5.0 (X11; Linux x86_64)')),
     ip: described(Nullable(Sample('203.0.113.7')), 'The address of the last login or renewal.'),
-    current: described(
-      Type.Boolean({ examples: [true] }),
-      'Whether it is the session of this request.',
-    ),
+    current: Flag('Whether it is the session of this request.', true),
   },
   { title: 'Session' },
 )
@@ -264,7 +254,7 @@ export const Profile = Type.Object(
     ...User.properties,
     avatar_url: Sample(samples.guest.avatarUrl, { format: 'uri' }),
     locale: LocaleField,
-    totp: Type.Boolean({ description: 'Whether a login requires a code from an authenticator.' }),
+    totp: Flag('Whether a login requires a code from an authenticator.'),
     email_bounced_at: Rarely(
       Sample(samples.time, {
         format: 'date-time',
@@ -282,7 +272,7 @@ export const Profile = Type.Object(
 export const ManagedUser = Type.Object(
   {
     ...Profile.properties,
-    disabled: described(Type.Boolean(), 'Whether logins are refused.'),
+    disabled: Flag('Whether logins are refused.'),
     external_id: Nullable(
       Sample(samples.guest.externalId, {
         description: 'The id of the person in the rest of the platform.',
@@ -345,15 +335,13 @@ export function sessionView(row: SessionRow, currentId: string): Static<typeof S
   }
 }
 
-const count = (what: string, example: number) =>
-  Type.Integer({ examples: [example], description: what })
 export const PurgeCounts = Type.Object(
   {
-    messages: count('Messages that nobody removed.', 240),
-    broadcasts: count('Broadcasts, whose texts are removed.', 1),
-    files: count('Files.', 12),
-    tickets: count('Tickets.', 2),
-    reports: count('Reports that the person made.', 0),
+    messages: Count(240, 'Messages that nobody removed.'),
+    broadcasts: Count(1, 'Broadcasts, whose texts are removed.'),
+    files: Count(12, 'Files.'),
+    tickets: Count(2, 'Tickets.'),
+    reports: Count(0, 'Reports that the person made.'),
   },
   { title: 'PurgeCounts' },
 )

@@ -2,7 +2,9 @@ import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
   ClientId,
+  Count,
   described,
+  Flag,
   HttpUrl,
   Id,
   Maybe,
@@ -214,10 +216,7 @@ export const Broadcast = Type.Object(
   {
     id: Sample(samples.broadcastId),
     body: Sample(samples.text),
-    recipients_count: described(
-      Type.Integer({ examples: [120] }),
-      'Followers until it is completed, then the copies delivered.',
-    ),
+    recipients_count: Count(120, 'Followers until it is completed, then the copies delivered.'),
     status: OneOf(['processing', 'completed'], {
       title: 'BroadcastStatus',
       examples: ['completed'],
@@ -229,7 +228,7 @@ export const Broadcast = Type.Object(
 export type Broadcast = Static<typeof Broadcast>
 
 export const BroadcastProgress = Type.Object(
-  { ...Broadcast.properties, delivered_count: Type.Integer({ examples: [120] }) },
+  { ...Broadcast.properties, delivered_count: Count(120) },
   { title: 'BroadcastProgress' },
 )
 
@@ -249,7 +248,7 @@ export const Conversation = Type.Object(
   {
     id: Sample(samples.conversationId),
     participant: Participant,
-    unread_count: described(Type.Integer({ examples: [0] }), 'Unread messages of the other side.'),
+    unread_count: Count(0, 'Unread messages of the other side.'),
     created_at: Sample(samples.conversationSince, { format: 'date-time' }),
   },
   { title: 'Conversation' },
@@ -273,7 +272,7 @@ export const ConversationListItem = Type.Object(
         { title: 'LastMessage' },
       ),
     ),
-    unread_count: described(Type.Integer({ examples: [0] }), 'Unread messages of the other side.'),
+    unread_count: Count(0, 'Unread messages of the other side.'),
     participant_read_up_to: Nullable(
       Sample(samples.messageId, {
         description: 'The last message that the other user has read.',
@@ -283,12 +282,12 @@ export const ConversationListItem = Type.Object(
       Type.Integer({ minimum: 1, examples: [1] }),
       'Number of the oldest message that is kept; larger than 1 when older ones were forgotten.',
     ),
-    muted: Type.Boolean({ description: 'Whether its messages are not pushed.' }),
-    archived: Type.Boolean({ description: 'Whether you have archived it since its last message.' }),
-    may_send: Type.Boolean({
-      description: 'Whether you may send now. It can change at any time: a send may still fail.',
-      examples: [true],
-    }),
+    muted: Flag('Whether its messages are not pushed.'),
+    archived: Flag('Whether you have archived it since its last message.'),
+    may_send: Flag(
+      'Whether you may send now. It can change at any time: a send may still fail.',
+      true,
+    ),
     may_send_reason: Rarely(
       OneOf(sendRefusals, {
         title: 'SendRefusal',
@@ -383,7 +382,7 @@ const NoticeMessage = Type.Object(
     ...TextMessage.properties,
     sender_id: described(Type.Null(), 'A notice has no author.'),
     type: Type.Literal('notice'),
-    unread: Type.Boolean({ description: 'Whether it counts as unread until it is read.' }),
+    unread: Flag('Whether it counts as unread until it is read.'),
   },
   {
     title: 'NoticeMessage',

@@ -3,6 +3,7 @@ import {
   Body,
   Change,
   described,
+  Flag,
   Maybe,
   Nullable,
   open,
@@ -48,10 +49,9 @@ export const NewPlatformMessage = Refined(
           'The participant in whose name the message is sent, which needs the scope `messages_as`. Without it the message is a notice.',
       }),
       unread: Maybe(
-        Type.Boolean({
-          description:
-            'Of a notice: whether it counts as unread and is pushed; default: no. Messages in the name of a participant always are.',
-        }),
+        Flag(
+          'Of a notice: whether it counts as unread and is pushed; default: no. Messages in the name of a participant always are.',
+        ),
       ),
     },
     {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { Id, UnreadCount } from '../../api/fields.ts'
+import { Flag, Id, UnreadCount } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
@@ -70,9 +70,7 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
         ConversationListItem,
         {
           query: {
-            archived: Type.Boolean({
-              description: '`true` lists archived conversations, which are otherwise left out.',
-            }),
+            archived: Flag('`true` lists archived conversations, which are otherwise left out.'),
           },
         },
       ),

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { pictureFields, pictureView, Sample, Timestamp } from '../../api/fields.ts'
+import { Count, pictureFields, pictureView, Sample, Timestamp } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { AppError, type FieldProblem, problem } from '../../lib/errors.ts'
@@ -12,7 +12,7 @@ export const UploadedFile = Type.Object(
     id: Sample(samples.file.id),
     file_url: Sample(samples.file.url, { format: 'uri' }),
     file_name: Sample(samples.file.name),
-    file_size: Type.Integer({ examples: [samples.file.size] }),
+    file_size: Count(samples.file.size),
     file_type: Sample(samples.file.type),
     ...pictureFields,
   },
@@ -87,11 +87,8 @@ export const OwnFile = Type.Object(
 )
 
 export const fileRoom = {
-  used: Type.Integer({
-    description: 'Bytes that your files count; each counts at least 16 KiB.',
-    examples: [samples.file.size],
-  }),
-  quota: Type.Integer({ description: 'Bytes that they may count.', examples: [500_000_000] }),
+  used: Count(samples.file.size, 'Bytes that your files count; each counts at least 16 KiB.'),
+  quota: Count(500_000_000, 'Bytes that they may count.'),
 }
 
 export function exportedFileView(row: FileRow, urls: FileUrls) {

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { Count } from '../../api/fields.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import { Notification, notificationView } from './model.ts'
 import type { NotificationRow } from './store.ts'
@@ -7,14 +8,14 @@ export const NotificationFrame = Type.Object(
   {
     type: Type.Literal('notification'),
     notification: Notification,
-    unread_count: Type.Integer({ examples: [0] }),
+    unread_count: Count(0),
   },
   { description: 'With `events=notification`: a new notification.' },
 )
 export type NotificationFrame = Static<typeof NotificationFrame>
 
 export const NotificationsReadFrame = Type.Object(
-  { type: Type.Literal('notifications_read'), unread_count: Type.Integer({ examples: [0] }) },
+  { type: Type.Literal('notifications_read'), unread_count: Count(0) },
   { description: 'With `events=notification`: one or all notifications were read.' },
 )
 export type NotificationsReadFrame = Static<typeof NotificationsReadFrame>

@@ -3,7 +3,9 @@ import {
   Body,
   Change,
   ClientId,
+  Count,
   described,
+  Flag,
   fieldProblems,
   Id,
   Maybe,
@@ -106,7 +108,7 @@ export const Notification = Type.Object(
     title: Sample('Incoming call'),
     body: Sample('A guest is waiting for you.'),
     data: KnownData,
-    read: described(Type.Boolean(), 'Whether it was read, on any device.'),
+    read: Flag('Whether it was read, on any device.'),
     created_at: Timestamp,
   },
   { title: 'Notification' },
@@ -176,11 +178,8 @@ const UnknownPeople = Type.Optional(
 export const NotifyResult = Type.Object(
   {
     data: Type.Array(Notification),
-    duplicates: described(
-      Type.Integer({ examples: [0] }),
-      'Notifications that existed under the same `dedupe_key`.',
-    ),
-    muted: Type.Integer({ examples: [0] }),
+    duplicates: Count(0, 'Notifications that existed under the same `dedupe_key`.'),
+    muted: Count(0),
     unknown: UnknownPeople,
   },
   { title: 'NotifyResult' },
@@ -220,7 +219,7 @@ export const Delivery = Type.Object(
       description:
         '`waiting`: failed and will be tried again. `failed`: given up. `bounced`: the address or device is refused for good. `skipped`: no longer needed, or the channel is not set up.',
     }),
-    attempts: Type.Integer({ examples: [1] }),
+    attempts: Count(1),
     answer: Nullable(
       Sample('250 2.0.0 Ok: queued as 4bXk2', {
         description: 'The answer of the mail server or push service, with e-mail addresses masked.',
@@ -365,7 +364,7 @@ export const NewAnnouncement = Refined(
 export const Announcement = Type.Object(
   {
     broadcast_id: Sample(samples.broadcastId),
-    recipients_count: described(Type.Integer({ examples: [120] }), 'People of the audience.'),
+    recipients_count: Count(120, 'People of the audience.'),
     status: OneOf(['processing', 'completed'], {
       title: 'BroadcastStatus',
       examples: ['completed'],
@@ -380,7 +379,7 @@ export const SentAnnouncement = Type.Object(
 export const AnnouncementProgress = Type.Object(
   {
     ...Announcement.properties,
-    delivered_count: described(Type.Integer({ examples: [120] }), 'People reached so far.'),
+    delivered_count: Count(120, 'People reached so far.'),
     audience: OneOf(audienceKinds, { title: 'Audience', examples: ['role'] }),
     role: Nullable(OneOf(roles, { title: 'Role' }), {
       description: 'The role, if the audience is a role.',

@@ -1,6 +1,5 @@
-import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { UnreadCount } from '../../api/fields.ts'
+import { Flag, UnreadCount } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
@@ -69,7 +68,7 @@ export function notificationRoutes(parts: Parts) {
         return pageOf(query, list, notificationView)
       },
       user.list('listNotifications', 'Lists notifications, newest first.', Notification, {
-        query: { unread: Type.Boolean({ description: '`true` lists only unread notifications.' }) },
+        query: { unread: Flag('`true` lists only unread notifications.') },
       }),
     )
     .get(

@@ -1,7 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
+  Count,
   described,
+  Flag,
   Maybe,
   Nullable,
   OneOf,
@@ -98,7 +100,7 @@ export const MailTextPreviewRequest = Refined(
       }),
     ),
     settings: described(Maybe(changedSettings), 'Settings in place of those in use.'),
-    send: Maybe(Type.Boolean({ description: 'Mails it to the admin, too.', examples: [false] })),
+    send: Maybe(Flag('Mails it to the admin, too.', false)),
   }),
   ({ kind, ...texts }) => {
     const parts = ['subject', 'body'] as const
@@ -171,7 +173,7 @@ export const JobItem = Type.Object(
     id: Sample(samples.recordId),
     kind: Sample('verification_mail'),
     state: JobState,
-    attempts: described(Type.Integer({ examples: [2] }), 'Tries so far.'),
+    attempts: Count(2, 'Tries so far.'),
     last_error: Nullable(
       Sample('connect ECONNREFUSED 203.0.113.25:587', {
         description: 'The reason of the last failure, with e-mail addresses masked.',
@@ -226,14 +228,13 @@ const Latency = (milliseconds: number) =>
   Nullable(
     Type.Number({ description: 'Milliseconds, accurate to 20 %.', examples: [milliseconds] }),
   )
-const Count = (example: number) => Type.Integer({ examples: [example] })
 
 const Minute = Type.Object(
   {
     at: Timestamp,
     requests: Count(1_260),
-    failed: Type.Integer({ description: 'Responses with 5xx.', examples: [0] }),
-    frames: Type.Integer({ description: 'Frames from clients.', examples: [310] }),
+    failed: Count(0, 'Responses with 5xx.'),
+    frames: Count(310, 'Frames from clients.'),
     p50_ms: Latency(1.2),
     p99_ms: Latency(9.6),
   },
@@ -242,7 +243,7 @@ const Minute = Type.Object(
 
 const Deliveries = Type.Object(
   {
-    configured: described(Type.Boolean({ examples: [true] }), 'Whether it is set up.'),
+    configured: Flag('Whether it is set up.', true),
     last_sent_at: NullableTime,
     last_failed_at: Rarely(Timestamp),
     last_error: Rarely(Type.String()),
@@ -254,10 +255,7 @@ const Replication = Type.Object(
   {
     role: OneOf(['leader', 'standby']),
     ack: OneOf(['disk', 'bucket']),
-    standby_allowed: Type.Boolean({
-      description: 'Whether a standby may take over.',
-      examples: [true],
-    }),
+    standby_allowed: Flag('Whether a standby may take over.', true),
     epoch: Nullable(Count(2), { description: 'Increases each time a node becomes the leader.' }),
     position: Nullable(Count(48_213), {
       description: 'The position of the newest stored log entry.',
@@ -268,10 +266,7 @@ const Replication = Type.Object(
     }),
     last_stored_at: NullableTime,
     last_snapshot_at: NullableTime,
-    failures: Type.Integer({
-      description: 'Failed requests to the bucket since the start.',
-      examples: [0],
-    }),
+    failures: Count(0, 'Failed requests to the bucket since the start.'),
     last_failed_at: Rarely(Timestamp),
     last_error: Rarely(Type.String()),
   },
@@ -286,8 +281,8 @@ export const SystemState = Type.Object(
     database_bytes: Count(48_234_496),
     wal_bytes: Count(1_318_400),
     free_disk_bytes: Count(21_474_836_480),
-    sockets: described(Count(42), 'Open sockets.'),
-    socket_users: described(Count(37), 'People with an open socket.'),
+    sockets: Count(42, 'Open sockets.'),
+    socket_users: Count(37, 'People with an open socket.'),
     last_hour: described(Type.Array(Minute), 'A point for each minute.'),
     outbox: Type.Array(
       Type.Object({ kind: Sample('verification_mail'), state: JobState, count: Count(1) }),
@@ -297,12 +292,11 @@ export const SystemState = Type.Object(
     webhooks: Type.Object({
       total: Count(2),
       disabled: Count(0),
-      failing: Type.Integer({
-        description:
-          'Enabled webhooks to which nothing has been delivered since their last failure.',
-        examples: [0],
-      }),
-      dropped: described(Count(0), 'Events that were dropped because too many waited.'),
+      failing: Count(
+        0,
+        'Enabled webhooks to which nothing has been delivered since their last failure.',
+      ),
+      dropped: Count(0, 'Events that were dropped because too many waited.'),
     }),
     replication: Nullable(Replication, { description: 'Null without a bucket.' }),
     last_backup_at: NullableTime,
@@ -373,12 +367,9 @@ function replicationView(replica: ReturnType<System>['replica']) {
 const due = (what: string) =>
   Type.Object(
     {
-      days: Type.Integer({ examples: [365], description: 'The setting; 0 keeps everything.' }),
-      due: Type.Integer({ examples: [1_200], description: `${what} that the next run deletes.` }),
-      held: Type.Integer({
-        examples: [0],
-        description: `${what} as old that stay as long as a report is open.`,
-      }),
+      days: Count(365, 'The setting; 0 keeps everything.'),
+      due: Count(1_200, `${what} that the next run deletes.`),
+      held: Count(0, `${what} as old that stay as long as a report is open.`),
     },
     { title: `Due${what}` },
   )

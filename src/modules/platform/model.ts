@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
+  Count,
   described,
   Maybe,
   Nullable,
@@ -70,11 +71,8 @@ export const FollowerImport = Body('FollowerImport', {
 
 export const ImportCounts = Type.Object(
   {
-    added: described(Type.Integer({ examples: [1] }), 'Followers who were new.'),
-    already: described(
-      Type.Integer({ examples: [0] }),
-      'Followers who were known, or named before in the list.',
-    ),
+    added: Count(1, 'Followers who were new.'),
+    already: Count(0, 'Followers who were known, or named before in the list.'),
     unknown: Type.Array(Type.String(), {
       description: 'The ids that name nobody, as they were given.',
       examples: [[]],

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { CheckedText, Id, Text } from '../../api/fields.ts'
+import { CheckedText, Flag, Id, Text } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
@@ -43,10 +43,9 @@ const DeskQuery = Type.Partial(
         examples: ['open', 'open,in_progress,resolved'],
       },
     ),
-    waiting: Type.Boolean({
-      description:
-        '`true` shows only tickets that wait for an answer of the desk (`waiting_since` is not null), `false` only the others.',
-    }),
+    waiting: Flag(
+      '`true` shows only tickets that wait for an answer of the desk (`waiting_since` is not null), `false` only the others.',
+    ),
     ...filterFields,
     assignee_id: CheckedText(
       (text) => (text === 'me' || text === 'none' || parseId(text) ? undefined : problem('id')),

@@ -3,7 +3,9 @@ import {
   Body,
   Change,
   ClientId,
+  Count,
   described,
+  Flag,
   HttpUrl,
   Id,
   Maybe,
@@ -134,18 +136,16 @@ export const TicketUpdate = Change(
 )
 export type TicketUpdate = Static<typeof TicketUpdate>
 
-const counted = (example: number) => Type.Integer({ examples: [example] })
-
 export const TicketCounts = Type.Object(
   {
-    waiting: Type.Integer({ description: 'Tickets that wait for an answer.', examples: [4] }),
-    mine: Type.Integer({ description: 'Tickets assigned to you, not closed.', examples: [2] }),
-    unassigned: Type.Integer({ description: 'Unassigned tickets, not closed.', examples: [3] }),
-    open: counted(4),
-    in_progress: counted(3),
-    resolved: counted(2),
-    closed: counted(120),
-    all: counted(129),
+    waiting: Count(4, 'Tickets that wait for an answer.'),
+    mine: Count(2, 'Tickets assigned to you, not closed.'),
+    unassigned: Count(3, 'Unassigned tickets, not closed.'),
+    open: Count(4),
+    in_progress: Count(3),
+    resolved: Count(2),
+    closed: Count(120),
+    all: Count(129),
   },
   { title: 'TicketCounts' },
 )
@@ -170,7 +170,7 @@ const entry = { id: Sample(samples.ticketMessageId), body: Sample(text), created
 export const TicketMessage = Type.Object(
   {
     ...entry,
-    is_admin: described(Type.Boolean(), 'Whether the desk wrote it.'),
+    is_admin: Flag('Whether the desk wrote it.'),
     attachments: Type.Optional(
       Type.Array(
         Type.Object(
@@ -178,7 +178,7 @@ export const TicketMessage = Type.Object(
             id: Sample(samples.file.id),
             file_url: Sample(samples.file.url),
             file_name: Sample(samples.file.name),
-            file_size: Type.Integer({ examples: [samples.file.size] }),
+            file_size: Count(samples.file.size),
             file_type: Sample(samples.file.type),
             ...pictureFields,
           },
@@ -232,10 +232,7 @@ export const DeskTicketListItem = Type.Object(
     ...ticket,
     user: TicketOwner,
     assignee: described(Nullable(Admin), 'The admin who looks after it.'),
-    message_count: described(
-      Type.Integer({ examples: [1] }),
-      'Messages of both sides, without notes.',
-    ),
+    message_count: Count(1, 'Messages of both sides, without notes.'),
     waiting_since: described(
       Nullable(Timestamp),
       'Since when the owner waits for an answer; null while nothing is to be answered.',

@@ -2,7 +2,9 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import {
   Body,
   Change,
+  Count,
   described,
+  Flag,
   HttpUrl,
   Maybe,
   Nullable,
@@ -42,7 +44,7 @@ export const WebhookUpdate = Change(
     url: Maybe(fields.url),
     events: Maybe(fields.events),
     description: Maybe(fields.description),
-    enabled: Maybe(Type.Boolean({ description: 'Whether events are sent.', examples: [true] })),
+    enabled: Maybe(Flag('Whether events are sent.', true)),
   }),
 )
 export type WebhookUpdate = Static<typeof WebhookUpdate>
@@ -62,8 +64,8 @@ export const Webhook = Type.Object(
       Rarely(Timestamp),
       'When it was switched off, by an admin or after days of failures.',
     ),
-    dropped_count: described(
-      Type.Integer({ examples: [0] }),
+    dropped_count: Count(
+      0,
       'Events that were dropped, the oldest first, because more than 100,000 waited.',
     ),
     created_at: Timestamp,
@@ -82,10 +84,7 @@ export const WebhookWithSecret = Type.Object(
 )
 
 const answer = {
-  response_status: described(
-    Nullable(Type.Integer({ examples: [200] })),
-    'The HTTP status; null without a response.',
-  ),
+  response_status: described(Nullable(Count(200)), 'The HTTP status; null without a response.'),
   response: Nullable(
     Sample('ok', {
       description: 'The beginning of the response, or the reason why there was none.',
@@ -103,7 +102,7 @@ export const WebhookDelivery = Type.Object(
     id: Sample(samples.recordId, { description: 'The `webhook-id` of each attempt.' }),
     type: Sample('message.created'),
     status: OneOf(['waiting', 'delivered', 'failed'], { examples: ['delivered'] }),
-    attempts: described(Type.Integer({ examples: [1] }), 'Tries so far.'),
+    attempts: Count(1, 'Tries so far.'),
     ...answer,
     created_at: Timestamp,
     attempted_at: described(Timestamp, 'The last try.'),
@@ -120,10 +119,7 @@ export const RetrySince = Body('RetrySince', {
 
 export const Retried = Type.Object(
   {
-    retried: Type.Integer({
-      description: 'How many are delivered again; none while the webhook is switched off.',
-      examples: [3],
-    }),
+    retried: Count(3, 'How many are delivered again; none while the webhook is switched off.'),
   },
   { title: 'Retried' },
 )

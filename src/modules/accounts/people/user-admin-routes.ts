@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { OneOf, Sample, Text } from '../../../api/fields.ts'
+import { Flag, OneOf, Sample, Text } from '../../../api/fields.ts'
 import { operations } from '../../../api/operation.ts'
 import { samples } from '../../../api/samples.ts'
 import { recentlyConfirmed } from '../../../http/confirmation.ts'
@@ -36,10 +36,8 @@ const userFilters = {
     },
   ),
   role: OneOf(roles, { title: 'Role', description: 'Only people with this role.' }),
-  disabled: Type.Boolean({ description: 'Only people who are disabled, or who are not.' }),
-  email_verified: Type.Boolean({
-    description: 'Only people whose address is verified, or is not.',
-  }),
+  disabled: Flag('Only people who are disabled, or who are not.'),
+  email_verified: Flag('Only people whose address is verified, or is not.'),
 }
 
 function userFilterOf(query: Record<string, string | undefined>): UserFilter {
