@@ -13,7 +13,8 @@ export const warnings = signal<number | undefined>(undefined)
 export const waiting = computed(() => (counts.value?.waiting ?? 0) + (openReports.value ?? 0))
 
 const storageKey = 'hostline notify'
-export const canNotify = 'Notification' in globalThis
+// Browsers of Android have the constructor, and it throws.
+export const canNotify = 'Notification' in globalThis && !navigator.userAgent.includes('Android')
 const isAllowed = () => canNotify && Notification.permission === 'granted'
 /** Chosen in this browser, and allowed by it. */
 export const notifies = signal(isAllowed() && localStorage.getItem(storageKey) === 'on')
