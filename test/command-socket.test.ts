@@ -47,6 +47,15 @@ test('without a server a command opens the directory and leaves its jobs to the 
   )
 })
 
+test('a command that fails in the server says where the cause is', async () => {
+  await using service = await startService()
+  const { email } = await service.register()
+  service.sqlite.run('ALTER TABLE audit_log RENAME TO audit_elsewhere')
+  const { err, exitCode } = await run(`user role ${email} host`, service.directory)
+  expect(err).toMatch(/^hostline: .*\. The cause is in its log; `hostline check` may name it\.$/)
+  expect(exitCode).toBe(1)
+})
+
 test('the socket of a killed server does not block the next one', async () => {
   using directory = temporaryDirectory()
   const dataDir = join(directory.path, 'data')

@@ -84,7 +84,9 @@ function callThrough(send: Send, { environment }: Terminal): Call {
     if (!answer.ok) {
       const { error }: ErrorBody = JSON.parse(text)
       const reason = answer.headers.get(reasonHeader) ?? error.code
-      throw new Refusal(error.message, reason, error.details ?? {})
+      const cause =
+        answer.status >= 500 ? ' The cause is in its log; `hostline check` may name it.' : ''
+      throw new Refusal(error.message + cause, reason, error.details ?? {})
     }
     // The caller names the response type, which its module defines.
     return (text === '' ? undefined : JSON.parse(text)) as Answer
