@@ -196,7 +196,7 @@ async function stripped(bytes: Buffer, size = bytes.length) {
       chunk.buffer.transfer(0)
     }
   }
-  const facts = { width: 0, height: 0, orientation: 1 }
+  const facts = { width: 0, height: 0, orientation: 1, scans: 0 }
   const parts: Buffer[] = []
   for await (const part of stripMetadata(chunks(), facts)) parts.push(Buffer.from(part))
   return { bytes: Buffer.concat(parts), facts }
@@ -365,6 +365,35 @@ describe('an uploaded image', () => {
     expect([await small.bytes(), small.headers.get('content-type')]).toEqual([
       await answer.bytes(),
       'image/png',
+    ])
+  })
+
+  test('of more scans than any camera writes is stored and never decoded', async () => {
+    const start = jpeg.indexOf(Buffer.of(0xff, 0xda))
+    const [head, scan, end] = [jpeg.subarray(0, start), jpeg.subarray(start, -2), jpeg.subarray(-2)]
+    const frame = head.subarray(head.indexOf(Buffer.of(0xff, 0xc0)))
+    const of = (scans: number, ...more: Buffer[]) =>
+      Buffer.concat([head, ...Array(scans).fill(scan), ...more, end])
+    const widthOf = async (bytes: Buffer) =>
+      (await upload(service, ada, bytes, { type: 'image/jpeg' })).body.width
+    expect([await widthOf(of(100)), await widthOf(of(101)), await widthOf(of(101, frame))]).toEqual(
+      [40, undefined, undefined],
+    )
+    const { body } = await upload(service, ada, of(101), { type: 'image/jpeg' })
+    const small = await service.request(`${new URL(body.file_url).pathname}?w=160`)
+    expect([small.status, await small.bytes()]).toEqual([200, new Uint8Array(of(101))])
+  })
+
+  test('of tiny parts, each of which takes time, is refused; one of many usual parts is not', async () => {
+    const status = async (bytes: Buffer) =>
+      (await upload(service, ada, bytes, { type: 'image/gif' })).status
+    const block = Buffer.concat([Buffer.of(255), Buffer.alloc(255)])
+    const pictures = [
+      gif(...Array(10_000).fill(Buffer.from('!\xf9\0', 'latin1'))),
+      gif(Buffer.from('!\xf9', 'latin1'), ...Array(20_000).fill(block), Buffer.of(0)),
+    ]
+    expect([await status(pictures[0] ?? gif()), await status(pictures[1] ?? gif())]).toEqual([
+      400, 201,
     ])
   })
 

@@ -1,7 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
+import { AppError, problem } from '../../lib/errors.ts'
 
 const takesAtOnce = 1_000
 const pieceBytes = 65_536
+/** Images with more parts must have that many bytes for each part, on average: a GIF has 128. */
+const freeTakes = 10_000
+const leastBytesPerTake = 64
 
 /** Reads bytes that arrive in chunks. A chunk is valid only until the next one is requested. */
 export class ByteReader {
@@ -9,15 +13,20 @@ export class ByteReader {
   private chunk: Uint8Array = new Uint8Array()
   private at = 0
   private takes = 0
+  private readBytes = 0
 
   constructor(bytes: AsyncIterable<Uint8Array>) {
     this.chunks = bytes[Symbol.asyncIterator]()
   }
 
-  /** Reads a few bytes into memory; fewer at the end. */
+  /** Reads a few bytes into memory; fewer at the end.
+   *  @throws validation_error (`body`) for a file of tiny parts, which would take seconds */
   async take(count: number): Promise<Buffer> {
-    // A file of tiny parts must not block the event loop.
+    // The event loop goes on meanwhile.
     if (++this.takes % takesAtOnce === 0) await setImmediate()
+    if (this.takes > freeTakes && this.takes * leastBytesPerTake > this.readBytes) {
+      throw new AppError('validation_error', { details: { body: problem('invalid') } })
+    }
     const taken = Buffer.alloc(count)
     let size = 0
     while (size < count && (this.at < this.chunk.length || (await this.readChunk()))) {
@@ -71,6 +80,7 @@ export class ByteReader {
     const { done, value } = await this.chunks.next()
     if (done) this.chunk = rest
     else this.chunk = rest.length === 0 ? value : Buffer.concat([rest, value])
+    this.readBytes += this.chunk.length - rest.length
     this.at = 0
     return !done
   }

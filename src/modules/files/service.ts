@@ -36,6 +36,8 @@ const retryWithRoomSeconds = 60
  *  slow senders are small. */
 const maxLargeChunks = 16
 const largeChunkBytes = 262_144
+/** A decoder goes through all pixels for each scan of a JPEG. Cameras and editors write at most 14. */
+const maxScans = 100
 /** Removed messages can be reported for this long. */
 const keptForReports = 30 * 86_400_000
 /** The same as in the retention rule for unused files. */
@@ -161,7 +163,7 @@ export function createFileService(core: Core, parts: Parts) {
   async function receive(incoming: Upload, reserved: Reserved) {
     const received: Received = { bytes: 0 }
     const stored: Stored = { bytes: 0, head: Buffer.alloc(0) }
-    const facts: ImageFacts = { width: 0, height: 0, orientation: 1 }
+    const facts: ImageFacts = { width: 0, height: 0, orientation: 1, scans: 0 }
     const bound = boundOf(incoming, reserved)
     let [name, type] = ['', '']
     await incoming.receive(async (file) => {
@@ -181,7 +183,8 @@ export function createFileService(core: Core, parts: Parts) {
     facts: ImageFacts,
   ) {
     const { orientation } = facts
-    if (facts.width * facts.height === 0) return { picture: null, orientation }
+    if (facts.width * facts.height === 0 || facts.scans > maxScans)
+      return { picture: null, orientation }
     const placeholder = await thumbnails.hash({ id, size, orientation }, owner)
     const picture: Picture = {
       ...shownSize(facts),

@@ -1,8 +1,8 @@
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 import { ByteReader, joinSmall } from './byte-reader.ts'
 
-/** Facts about an image, known once its bytes have been read. The size is that of the stored pixels. */
-export type ImageFacts = { width: number; height: number; orientation: number }
+/** Facts about an image, known once its bytes have been read. The size is that of the stored pixels; only a JPEG has scans. */
+export type ImageFacts = { width: number; height: number; orientation: number; scans: number }
 
 type Strip = (reader: ByteReader, facts: ImageFacts) => AsyncGenerator<Uint8Array>
 
@@ -91,6 +91,7 @@ function segment(marker: Buffer, data: Buffer): Buffer {
 
 function keptSegment(code: number, data: Buffer, facts: ImageFacts): Buffer | undefined {
   const isOfJpegLs = code === 0xf7 || code === 0xf8
+  if (code === startOfScan) facts.scans++
   if (code === reserved) return undefined
   if (code >= 0xe0 && !isOfJpegLs) return keptApplicationData[code]?.(data, facts)
   const isFrame = code <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(code)
