@@ -137,6 +137,9 @@ describe('a ban', () => {
     [{ kind: 'mail_domain', value: 'not a domain' }, 'value', 'is not valid'],
     [{ kind: 'address', value: 'nobody' }, 'value', 'is not valid'],
     [{ kind: 'network', value: '10.0.0.0/33' }, 'value', 'is not valid'],
+    [{ kind: 'network', value: '64.0.0.0/7' }, 'value', 'is not valid'],
+    [{ kind: 'network', value: '2000::/15' }, 'value', 'is not valid'],
+    [{ kind: 'network', value: '192.88.99.7/24' }, 'value', 'must not cover an admin'],
     [
       { kind: 'network', value: '127.0.0.0/8' },
       'value',
@@ -155,6 +158,7 @@ describe('a ban', () => {
       'must be in the future',
     ],
   ])('is refused: %j', async (body, field, problem) => {
+    expect(await login('root@example.com', '192.88.99.1')).toEqual([200, null])
     const { token } = await service.login('root@example.com')
     const answer = await service.call('POST', bans, { token, body })
     expect([answer.status, answer.body.error.details]).toEqual([400, { [field]: problem }])

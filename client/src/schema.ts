@@ -852,7 +852,7 @@ export interface BanCursorPage {
 export interface NewBan {
   kind: BanKind
   /**
-   * A mail domain, which includes its subdomains, an address, or a network (CIDR).
+   * A mail domain, which includes its subdomains, an address, or a network (CIDR, up to /8 or an IPv6 /16) without admins.
    */
   value: string
   reason?: string | null

@@ -14,18 +14,20 @@ export function ipv6Network(ip: string, bits: 48 | 64): string | undefined {
 /** The prefix of IPv4 addresses in IPv6 (RFC 4291, 2.5.5.2). */
 const mappedBits = 96
 
-/** The network in CIDR notation without the bits of a host; undefined when the text is neither network nor address. */
+/** The network in CIDR notation without the bits of a host; undefined when the text is neither network nor address, or a
+ *  larger network than anybody has: wider than /8, or /16 of IPv6. */
 export function networkText(text: string): string | undefined {
   const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`
   if (ipaddr.IPv4.isValidCIDRFourPartDecimal(cidr)) {
-    return `${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${cidr.split('/')[1]}`
+    const [, bits] = ipaddr.IPv4.parseCIDR(cidr)
+    return bits < 8 ? undefined : `${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${bits}`
   }
   if (!ipaddr.IPv6.isValidCIDR(cidr)) return undefined
   const [base, bits] = ipaddr.IPv6.parseCIDR(cidr)
   if (base.isIPv4MappedAddress() && bits >= mappedBits) {
     return networkText(`${base.toIPv4Address()}/${bits - mappedBits}`)
   }
-  return `${ipaddr.IPv6.networkAddressFromCIDR(cidr)}/${cidr.split('/')[1]}`
+  return bits < 16 ? undefined : `${ipaddr.IPv6.networkAddressFromCIDR(cidr)}/${bits}`
 }
 
 /** @param network as `networkText` returns it */

@@ -10,7 +10,8 @@ export const banKind = OneOf(banKinds, {
   description: 'The kind of thing that is banned.',
 })
 export const banValue = {
-  description: 'A mail domain, which includes its subdomains, an address, or a network (CIDR).',
+  description:
+    'A mail domain, which includes its subdomains, an address, or a network (CIDR, up to /8 or an IPv6 /16) without admins.',
   examples: ['spam.example'],
 }
 export const NewBan = Body('NewBan', {

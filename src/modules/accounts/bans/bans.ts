@@ -58,14 +58,17 @@ export function createBans(core: Core, parts: AccountParts) {
     )
   }
 
-  /** @throws validation_error for a ban that would lock out an admin, its author, or everybody behind a proxy */
+  /** @throws validation_error for a ban that would lock out an admin, also one who is logged in from a network, its author,
+   *  or everybody behind a proxy */
   function mustSpareOurs(kind: BanKind, value: string, ip: string | undefined) {
     const isOfAdmin = (email: string) => covers({ kind, value }, email)
     if (parts.store.listAdminEmails().some(isOfAdmin)) throw invalidField('value', 'of_admin')
     if (kind !== 'network') return
     const proxies = core.config.trustedProxies.map(([address]) => address.toString())
     const own = [...proxies, ...loopback, ...(ip === undefined ? [] : [ip])]
-    if (own.some((one) => isWithinNetwork(one, value))) throw invalidField('value', 'own_network')
+    const isWithin = (one: string) => isWithinNetwork(one, value)
+    if (own.some(isWithin)) throw invalidField('value', 'own_network')
+    if (store.listAdminAddresses().some(isWithin)) throw invalidField('value', 'of_admin')
   }
 
   function endSome(network: string, limit: number, after = ''): string | undefined {
