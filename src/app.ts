@@ -33,7 +33,7 @@ type AppOptions = {
 /** Seconds without traffic until a connection is closed, also while a client does not read its response. */
 const idleTimeout = 30
 
-export function createApp({ config, log, settings }: Core, options: AppOptions) {
+export function createApp({ config, log, clock, settings }: Core, options: AppOptions) {
   const { modules, channel, version } = options
   const { publicUrl, tls } = config
   const api = lazy(() =>
@@ -76,7 +76,7 @@ export function createApp({ config, log, settings }: Core, options: AppOptions) 
     .use(routeBase)
     .onError(
       { as: 'global' },
-      createErrorAnswer(log, (set, context) => missingPage(set, context, settings)),
+      createErrorAnswer(log, clock.now, (set, context) => missingPage(set, context, settings)),
     )
     .onRequest(
       createPipeline({

@@ -62,7 +62,7 @@ test('a change that names no known field is refused on every route', async () =>
   expect(withBody.length).toBeGreaterThan(8)
   for (const { method, path } of withBody) {
     const as = path.startsWith('/v1/service/') ? key : token
-    for (const body of [{}, { no_such_field: 1 }]) {
+    for (const body of [{}, { no_such_field: 1, toString: 'x' }]) {
       const answer = await service.call(method, at(path), { token: as, body })
       expect([path, answer.status, answer.body.error?.code]).toEqual([
         path,

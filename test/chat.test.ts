@@ -482,6 +482,19 @@ describe('reading messages', () => {
     expect(seen).toEqual(['5', '4', '3', '2', '1'])
   })
 
+  test('numbers beyond any page are served as the last of the usual ones', async () => {
+    const service = await anyService()
+    const { a, conversationId } = await service.pair()
+    await service.say(a, conversationId, 'one')
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    const huge = '9'.repeat(30)
+    const lengths = [`page=${huge}`, `per_page=${huge}`, `page=${huge}&per_page=${huge}`].map(
+      async (query) =>
+        (await service.call('GET', `${path}?${query}`, { token: a.token })).body.data.length,
+    )
+    expect(await Promise.all(lengths)).toEqual([0, 1, 0])
+  })
+
   test.each([
     ['page=0', { page: 'must be at least 1' }],
     ['page=-1', { page: 'must be at least 1' }],

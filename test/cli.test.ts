@@ -96,6 +96,7 @@ describe('usage', () => {
       'user create, show, role, verify, disable, enable, sessions, logout, delete, purge, reset, totp-off or list',
     ],
     ['jobs', 'jobs list, retry or discard'],
+    ['version extra', 'extra'],
     ['jobs retry', 'jobs retry needs the id of a job, or --all'],
     ['jobs discard X --all', 'jobs discard needs the id of a job, or --all'],
     ['user create --role admin', 'user create needs --email and --role'],

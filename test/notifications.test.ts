@@ -214,6 +214,7 @@ describe('the feed', () => {
     [{ data: { 'a/b~': 'x', 'c/d~': 1 } }, 'data.a/b~', 'data.c/d~'],
     [{ data: { '': 'x' } }, 'data.'],
     [{ data: { long: 'x'.repeat(2_048) } }, 'data'],
+    [{ data: { toString: 'x', constructor: 1 } }, 'data.constructor'],
   ])('refuses %j', async (wrong, ...fields) => {
     const fed = await anyFed()
     const { status, body } = await fed.notify(wrong)
@@ -408,11 +409,12 @@ describe('preferences', () => {
     expect(alone.body.error.details).toEqual({ body: 'must name something to change' })
   })
 
-  test.each([
+  test.each<object>([
     { follow_new: {} },
     { follow_new: { foo: true }, 'custom.x': {} },
     { chat_message: { in_app: false } },
     { nonsense: { push: false }, broadcast: {} },
+    { follow_new: { toString: false } },
   ])('%j names nothing to change', async (body) => {
     await using fed = await startFed()
     const answer = await fed.service.call('PUT', preferences, { token: fed.ada.token, body })

@@ -122,6 +122,7 @@ test('a browser gets a page in place of one that does not exist, a program an er
   for (const [path, accept] of [
     ['/nope', {}],
     ['/v1/nope', headers],
+    ['/v1', headers],
   ] as const) {
     const answer = await get(service.app, path, accept)
     const { error } = (await answer.json()) as { error: object }

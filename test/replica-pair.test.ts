@@ -549,9 +549,12 @@ describe.concurrent('a standby', () => {
     ] as const) {
       const refused = await call(base, method, path, { headers: deutsch })
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
+      expect(refused.headers.get('x-request-id')).toMatch(/^[0-9A-Z]{26}$/)
       const message = translations.de.errors.unavailable
       expect(refused.body).toEqual({ error: { code: 'internal_error', message, details: null } })
     }
+    const nameless = await call(base, 'GET', '/healthz', { headers: { host: '[::' } })
+    expect([nameless.status, Object.keys(nameless.body.error.details)]).toEqual([400, ['host']])
   })
 
   testAtLength('has metrics of its own, for this machine or with the token', async () => {

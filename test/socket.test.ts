@@ -126,6 +126,15 @@ describe('the handshake', () => {
     expect(head.toLowerCase()).toContain('x-ratelimit-limit: 9\r\nx-ratelimit-remaining: 8\r\n')
   })
 
+  test('another version of the protocol is refused as everything is', async () => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    const path = `/v1/chat/ws?token=${token}`
+    const answer = await upgrade(service.base, path, { 'Sec-WebSocket-Version': '8' })
+    expect(answer).toStartWith('HTTP/1.1 400')
+    expect(answer).toContain('this address accepts only WebSocket connections')
+  })
+
   test('the token appears in no log line', async () => {
     await using service = await startService({ listen: true })
     const { token } = await service.register()

@@ -184,7 +184,7 @@ export function Change<T extends TObject>(
   const patterns = Object.keys(object['patternProperties'] ?? {}).map((text) => new RegExp(text))
   return Refined(object, (value: Record<string, unknown>) => {
     const isNamed = (name: string) =>
-      (name in object.properties || patterns.some((pattern) => pattern.test(name))) &&
+      (Object.hasOwn(object.properties, name) || patterns.some((pattern) => pattern.test(name))) &&
       value[name] !== undefined &&
       (value[name] !== null || nullable.includes(name))
     return Object.keys(value).some(isNamed)

@@ -115,8 +115,10 @@ const commands: Record<string, () => Promise<Command>> = {
   openapi: async () => (await import('./serve.ts')).openapi,
   version:
     async () =>
-    (_args, { out }) =>
-      out(build),
+    (args, { out }) => {
+      refuseArguments(args)
+      out(build)
+    },
   help: async () => showHelp,
 }
 

@@ -18,7 +18,7 @@ type Hook = {
 }
 
 /** @param missingPage for browsers that ask for a page that does not exist */
-export function createErrorAnswer(log: Log, missingPage: MissingPage) {
+export function createErrorAnswer(log: Log, now: () => number, missingPage: MissingPage) {
   return ({ code, error, request, context, set }: Hook) => {
     const answer = translate(code, error)
     context.failure = answer
@@ -26,24 +26,30 @@ export function createErrorAnswer(log: Log, missingPage: MissingPage) {
       log.error('a request failed', { request_id: context.requestId, error: answer.cause })
     }
     set.status = answer.status
-    setHeaders(set.headers, answer)
+    Object.assign(set.headers, errorHeaders(answer))
+    if (answer.status === 429 && answer.kind !== 'rate_limited') {
+      // A limit of a module replaces that of all requests.
+      const { retryAfterSeconds = 1 } = answer
+      set.headers['x-ratelimit-remaining'] = 0
+      set.headers['x-ratelimit-reset'] = Math.ceil(now() / 1_000) + retryAfterSeconds
+    }
     if (answer.kind === 'not_found' && asksForPage(request)) return missingPage(set, context)
     return errorBody(answer, context.locale)
   }
 }
 
-function setHeaders(headers: Hook['set']['headers'], answer: AppError) {
-  const { code, status, reason, retryAfterSeconds } = answer
-  if (reason !== undefined) headers[reasonHeader] = reason
-  if (code === 'unauthorized') headers['www-authenticate'] = challengeOf(answer)
-  if (retryAfterSeconds !== undefined) headers['retry-after'] = retryAfterSeconds
-  // The modules' own limits set no rate limit headers.
-  if (status === 429) headers['x-ratelimit-remaining'] = 0
+export function errorHeaders(answer: AppError): Record<string, string> {
+  const { code, reason, retryAfterSeconds } = answer
+  return {
+    ...(reason !== undefined && { [reasonHeader]: reason }),
+    ...(code === 'unauthorized' && { 'www-authenticate': challengeOf(answer) }),
+    ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+  }
 }
 
 function asksForPage({ method, headers, url }: Request): boolean {
   const isHtml = headers.get('accept')?.includes('text/html') === true
-  return method === 'GET' && isHtml && !new URL(url).pathname.startsWith('/v1/')
+  return method === 'GET' && isHtml && !/^\/v1(\/|$)/.test(new URL(url).pathname)
 }
 
 /** RFC 6750, 3. The description is in English: headers are ASCII. */

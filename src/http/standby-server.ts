@@ -1,8 +1,10 @@
+import { ulid } from 'ulid'
 import type { Config } from '../config.ts'
 import { errorBody } from '../lib/error-body.ts'
-import { AppError, StartError } from '../lib/errors.ts'
+import { AppError, invalidField, StartError } from '../lib/errors.ts'
 import { negotiateLocale } from '../lib/i18n.ts'
 import { ciphers, readCertificate } from './certificate.ts'
+import { errorHeaders } from './error-answer.ts'
 import { mayReadMetrics } from './metrics-access.ts'
 
 type StandbyServerOptions = {
@@ -20,7 +22,8 @@ export function serveStandby({ config, version, metrics }: StandbyServerOptions)
   const pem = tls && readCertificate(tls)
 
   async function answer(request: Request, peer: string | undefined): Promise<Response> {
-    const { pathname } = new URL(request.url)
+    const pathname = URL.parse(request.url)?.pathname
+    if (pathname === undefined) return refusal(request, invalidField('host', 'host'))
     if (pathname === '/healthz') return Response.json({ status: 'ok', version, role: 'standby' })
     if (pathname !== '/metrics') {
       return refusal(request, new AppError('unavailable', { retryAfterSeconds }))
@@ -37,7 +40,11 @@ export function serveStandby({ config, version, metrics }: StandbyServerOptions)
       hostname: host,
       development: false,
       ...(pem && { tls: { cert: pem.cert, key: pem.key, ciphers } }),
-      fetch: (request, server) => answer(request, server.requestIP(request)?.address),
+      async fetch(request, server) {
+        const answered = await answer(request, server.requestIP(request)?.address)
+        answered.headers.set('x-request-id', ulid())
+        return answered
+      },
     })
   } catch (cause) {
     throw new StartError(`cannot listen on ${host}:${port}: ${(cause as Error).message}`, { cause })
@@ -46,9 +53,5 @@ export function serveStandby({ config, version, metrics }: StandbyServerOptions)
 
 function refusal({ headers }: Request, error: AppError): Response {
   const body = errorBody(error, negotiateLocale(headers.get('accept-language')))
-  const retryAfter = error.retryAfterSeconds
-  return Response.json(body, {
-    status: error.status,
-    ...(retryAfter !== undefined && { headers: { 'retry-after': String(retryAfter) } }),
-  })
+  return Response.json(body, { status: error.status, headers: errorHeaders(error) })
 }

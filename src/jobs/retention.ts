@@ -25,7 +25,8 @@ export type RetentionRule = {
 const rulesOf = ({ auditDays }: Config): RetentionRule[] => [
   { key: [textUsage.userId], time: textUsage.day, days: 2 },
   { key: [outbox.id], time: outbox.deadAt, days: 30 },
-  { key: [auditLog.id], time: auditLog.at, days: auditDays },
+  // A trigger keeps what is 30 days old, to the second.
+  { key: [auditLog.id], time: auditLog.at, days: Math.max(auditDays, 30.001) },
 ]
 
 /** Deletes expired rows in small chunks: soon after the start, and then hourly or at the rule's interval.

@@ -37,6 +37,9 @@ export function socketRoute(channel: Channel, { corsOrigins, publicUrl }: Config
       if (!mayOpenSocket(request.headers, corsOrigins, publicUrl))
         throw new AppError('origin_not_allowed')
       if (channel.isDraining()) throw new AppError('unavailable', { retryAfterSeconds: 1 })
+      // The runtime would answer another version by itself.
+      if (request.headers.get('sec-websocket-version') !== '13')
+        throw invalidField('body', 'websocket_only')
       const protocol = selectedProtocol(request.headers)
       const headers = new Headers(Object.entries(set.headers).map(([k, v]) => [k, String(v)]))
       if (protocol !== undefined) headers.set('sec-websocket-protocol', protocol)

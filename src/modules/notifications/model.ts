@@ -189,7 +189,7 @@ const deviceToken = 'fGc3kZ1wQ0eLxV9:APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx'
 
 export const NewPushToken = Body('NewPushToken', {
   token: Text(
-    { min: 1, max: 4_096 },
+    { min: 1, max: 4_096, notBlank: true },
     {
       description: 'A token from FCM, or for `web` also a PushSubscription as JSON.',
       examples: [deviceToken],
@@ -286,7 +286,10 @@ export const Preferences = Type.Object(
 const namesChannel = ([type, value]: [string, unknown]) => {
   if (!isPreferenceType(type)) return false
   const { properties } = type === 'chat_message' ? messageChannelChanges : channelChanges
-  return typeof value !== 'object' || Object.keys(value ?? {}).some((name) => name in properties)
+  return (
+    typeof value !== 'object' ||
+    Object.keys(value ?? {}).some((name) => Object.hasOwn(properties, name))
+  )
 }
 
 export const PreferencesUpdate = Change(
@@ -425,9 +428,9 @@ function dataProblems(data: unknown, ofPerson = id): FieldProblems {
   const bytes = Buffer.byteLength(JSON.stringify(data))
   if (bytes > maxDataBytes) return { data: problem('too_many_bytes', maxDataBytes) }
   const people = Object.fromEntries(personKeys.map((key) => [key, ofPerson]))
-  const rules = { ...dataRules, ...people }
+  const rules = new Map(Object.entries({ ...dataRules, ...people }))
   const wrong = Object.entries(data).flatMap(([key, value]) => {
-    const found = entryProblem(key, value, rules[key])
+    const found = entryProblem(key, value, rules.get(key))
     return found ? [[`data.${key}`, found] as const] : []
   })
   return Object.fromEntries(wrong)
