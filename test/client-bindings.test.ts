@@ -8,6 +8,7 @@ const consumer = createConsumer({
   'react.js': `
     import { createElement as h, StrictMode } from 'react'
     import { createRoot } from 'react-dom/client'
+    import { renderToString } from 'react-dom/server'
     import { useStatus, useStore } from 'hostline-client/react'
     let render
     function App({ open, client, id, view }) {
@@ -16,6 +17,8 @@ const consumer = createConsumer({
       return view(h, status, thread)
     }
     export function mount(element, props) {
+      // On a server nothing is open yet.
+      renderToString(h(App, props))
       const root = createRoot(element)
       render = (more) => root.render(h(StrictMode, null, h(App, { ...props, ...more })))
       return { render, unmount: () => root.unmount() }

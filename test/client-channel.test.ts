@@ -384,6 +384,64 @@ describe('a channel', () => {
     expect(toServer).toEqual([{ type: 'ping' }, { type: 'ping' }])
   })
 
+  test('tries again after a connection died while two checks waited for it', async () => {
+    await using chat = await startChat()
+    const channel = await openChannel(chat.client)
+    chat.proxy.onNextFrame('toClient', 'pong', () => {})
+    channel.check()
+    channel.check()
+    chat.timers.advance(5_000)
+    // A check that waits for ever in microtasks would let no timer run.
+    await Bun.sleep(0)
+    expect(channel.status()).toBe('waiting')
+    chat.timers.advance(longestPause)
+    await waitFor(() => channel.status() === 'open')
+  })
+
+  test('stays open when the service refuses a ping: it works', async () => {
+    await using chat = await startChat()
+    const channel = await openChannel(chat.client)
+    const error = { code: 'rate_limited', message: 'Too many.', details: null }
+    chat.proxy.onNextFrame('toServer', 'ping', (_, { type }) =>
+      chat.proxy.push({ type: 'error', error, request: { type }, retry_after: 1 }),
+    )
+    const refused = collect(channel, 'error')
+    channel.check()
+    await waitFor(() => refused.length === 1)
+    chat.timers.advance(4_999)
+    await waitFor(() => chat.proxy.frames.toServer.length === 1)
+    chat.timers.advance(1)
+    await waitFor(() => chat.proxy.frames.toServer.length === 2)
+    expect(channel.status()).toBe('open')
+  })
+
+  test('sends one frame in two seconds, however many keys are pressed', async () => {
+    await using chat = await startChat()
+    const channel = await openChannel(chat.client)
+    const typed = () => chat.proxy.frames.toServer.filter(({ type }) => type === 'typing').length
+    const press = () => {
+      for (let key = 0; key < 30; key++) expect(channel.typing(chat.conversationId)).toBe(true)
+    }
+    press()
+    chat.timers.advance(1_999)
+    press()
+    await waitFor(() => typed() === 1)
+    chat.timers.advance(1)
+    press()
+    await waitFor(() => typed() === 2)
+  })
+
+  test('calls a handler of once no more after off', async () => {
+    await using chat = await startChat()
+    const called: string[] = []
+    const handler = () => called.push('status')
+    chat.client.once('status', handler)
+    chat.client.off('status', handler)
+    chat.client.once('status', () => called.push('once'))
+    await chat.client.connect()
+    expect(called).toEqual(['once'])
+  })
+
   test('pings seldom while its page is hidden, and at once when it is shown', async () => {
     let isHidden = true
     await using chat = await startChat({ isHidden: () => isHidden })

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import type { ClientEvents } from '../client/src/client.ts'
+import { asyncStorage, type ClientEvents, createClient } from '../client/src/client.ts'
+import { openThread } from '../client/src/state.ts'
 import {
   ada,
   bob,
@@ -213,6 +214,34 @@ test('sends messages queued by the previous page, in order and once', async () =
   expect([storage.get(outboxKey), reloaded.pending(), lost.length]).toEqual([undefined, [], 2])
 })
 
+test.each([undefined, 'guests'])(
+  'keeps session and messages in an asynchronous storage, with the key %s',
+  async (storageKey) => {
+    const values = new Map<string, string>([['of another library', 'x']])
+    const area = {
+      getAllKeys: async () => [...values.keys()],
+      getItem: async (key: string) => values.get(key) ?? null,
+      setItem: async (key: string, value: string) => void values.set(key, value),
+      removeItem: async (key: string) => void values.delete(key),
+    }
+    const page = async () => ({ storage: await asyncStorage(area), storageKey })
+    await using chat = await startChat(await page())
+    chat.proxy.control.isOffline = true
+    void chat.client.send(chat.conversationId, { body: 'kept' }).catch(() => {})
+    await waitFor(() => values.size === 3)
+    chat.client.close()
+    const reloaded = chat.create(await page())
+    expect(reloaded.restore()?.id).toBe(chat.user.id)
+    expect(reloaded.pending()).toMatchObject([{ message: { body: 'kept' } }])
+  },
+)
+
+test('a service below a path is refused at once, with an example', () => {
+  expect(() => createClient({ baseUrl: 'https://chat.example.com/v1' })).toThrow(
+    'like https://chat.example.com, without a path',
+  )
+})
+
 test('keeps messages for the same user’s next login, and sends none as another user', async () => {
   await using all = await startClients({ storage: pageStorage() })
   const { client, proxy } = all
@@ -325,6 +354,56 @@ test('keeps read marks for the network, also across a reload', async () => {
   reloaded.restore()
   await waitFor(() => storage.get(`reads.${user.id}`) === undefined)
   expect(await reloaded.conversations.unreadCount()).toEqual({ count: 0 })
+})
+
+test('many conversations are marked one after another, and a mark that the channel refuses by a request', async () => {
+  await using chat = await startChat()
+  const { client, proxy, service, user } = chat
+  const ids: string[] = []
+  for (const name of ['carl', 'dora', 'emil']) {
+    const sender = await service.register(name)
+    const id = await service.openConversation(sender, user)
+    await service.say(sender, id, 'hello')
+    ids.push(id)
+  }
+  await client.connect()
+  const reads = () => proxy.frames.toServer.filter(({ type }) => type === 'read').length
+  const error = { code: 'rate_limited', message: 'Too many.', details: null }
+  proxy.onNextFrame('toServer', 'read', (_, { type }) =>
+    proxy.push({ type: 'error', error, request: { type }, retry_after: 1 }),
+  )
+  const marks = ids.map((id) => client.conversations.markRead(id))
+  await marks[0]
+  const rests = () => chat.timers.waiting().some((pause) => pause > 0 && pause <= 300)
+  await waitFor(rests)
+  expect([reads(), proxy.count('PUT', `/v1/chat/conversations/${ids[0]}/read`)]).toEqual([1, 1])
+  for (const mark of marks.slice(1)) {
+    await waitFor(rests)
+    chat.timers.advance(300)
+    await mark
+  }
+  expect(reads()).toBe(3)
+  expect(await client.conversations.unreadCount()).toEqual({ count: 0 })
+})
+
+test('after a reload no mark covers what nobody has seen', async () => {
+  const storage = pageStorage()
+  await using chat = await startChat({ storage })
+  const { client, proxy, conversationId, create } = chat
+  await chat.say('seen')
+  const thread = openThread(client, conversationId)
+  await waitFor(() => thread.getSnapshot().items.length === 1)
+  proxy.control.isOffline = true
+  void thread.markRead().catch(() => {})
+  void client.conversations.markRead(conversationId).catch(() => {})
+  thread.close()
+  client.close()
+  for (const body of ['unseen', 'too']) await chat.say(body)
+  proxy.control.isOffline = false
+  const reloaded = create()
+  reloaded.restore()
+  await waitFor(() => storage.get(`reads.${chat.user.id}`) === undefined)
+  expect(await reloaded.conversations.unreadCount()).toEqual({ count: 2 })
 })
 
 test('a refused mark is reported, and not tried again', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { memoryStorage } from '../client/src/client.ts'
 import {
   openBlocks,
   openInbox,
@@ -10,6 +11,7 @@ import {
 } from '../client/src/state.ts'
 import { ada, refusalOf, startChat } from './support/clients.ts'
 import { networkError, refusal } from './support/fault-proxy.ts'
+import { testAtLength } from './support/faults.ts'
 import { waitFor } from './support/wait.ts'
 
 test('an inbox follows messages, read marks and receipts, and reloads after a gap', async () => {
@@ -141,6 +143,103 @@ test('a thread shows a removed message as the service does: without files and da
     messages.map((message) => ({ ...message, deleted_at: 'a time' }))
   expect(timeless(items())).toEqual(timeless(await chat.stored()))
   thread.close()
+})
+
+test('an inbox reads many new conversations by pages', async () => {
+  await using chat = await startChat()
+  const { client, service, user, proxy } = chat
+  const senders = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => service.register(`sender${n}`)),
+  )
+  await client.connect()
+  const inbox = openInbox(client)
+  await waitFor(() => inbox.getSnapshot().status === 'ready')
+  const before = proxy.requests.length
+  await Promise.all(
+    senders.map(async (sender) => {
+      const id = await service.openConversation(sender, user)
+      for (const body of ['one', 'two', 'three']) await service.say(sender, id, body)
+    }),
+  )
+  const counts = () => inbox.getSnapshot().items.map(({ unread_count }) => unread_count)
+  await waitFor(() => counts().filter((count) => count === 3).length === 8)
+  expect(proxy.requests.length - before).toBeLessThan(8)
+  inbox.close()
+})
+
+testAtLength('an inbox reads a new conversation again after a failure', async () => {
+  await using chat = await startChat()
+  const { client, service, user, proxy } = chat
+  await client.connect()
+  const inbox = openInbox(client)
+  await waitFor(() => inbox.getSnapshot().status === 'ready')
+  const sender = await service.register('carl')
+  const id = await service.openConversation(sender, user)
+  proxy.onNext(`/v1/chat/conversations/${id}`, async () => refusal(500, 'internal_error'))
+  await service.say(sender, id, 'hello')
+  await waitFor(() => inbox.getSnapshot().items.some((item) => item.id === id), 'it', 12_000)
+  inbox.close()
+})
+
+test('rows that were changed during an outage stay changed further down', async () => {
+  await using chat = await startChat()
+  const { client, service, user, proxy } = chat
+  for (let n = 0; n < 35; n++) {
+    const sender = await service.register(`sender${n}`)
+    await service.say(sender, await service.openConversation(sender, user), 'hello')
+    chat.advance(1)
+  }
+  await client.connect()
+  const inbox = openInbox(client)
+  await waitFor(() => inbox.getSnapshot().status === 'ready')
+  await inbox.loadMore()
+  const oldest = inbox
+    .getSnapshot()
+    .items.filter(({ unread_count }) => unread_count > 0)
+    .at(-1)
+  proxy.control.refusesUpgrades = true
+  proxy.cut(1012)
+  await waitFor(() => client.status() === 'waiting')
+  await client.conversations.markRead(oldest?.id ?? '')
+  proxy.control.refusesUpgrades = false
+  client.check()
+  await waitFor(() => client.status() === 'open')
+  await inbox.reload()
+  const shown = inbox.getSnapshot().items.find(({ id }) => id === oldest?.id)
+  expect(shown?.unread_count).toBe(0)
+})
+
+test('own marks of notifications cost a request each, and one that fails is taken back', async () => {
+  await using chat = await startChat()
+  const { client, service, user, proxy } = chat
+  const { token } = await service.issueKey()
+  for (const title of ['one', 'two', 'three', 'four']) {
+    const body = { user_id: user.id, type: 'broadcast', title, body: title }
+    await service.call('POST', '/v1/service/notifications', { token, body })
+  }
+  await client.connect()
+  const notifications = openNotifications(client)
+  await waitFor(() => notifications.getSnapshot().items.length === 4)
+  const [first, second, third] = notifications.getSnapshot().items
+  const lists = () => proxy.count('GET', '/v1/notifications')
+  const before = lists()
+  await notifications.markRead(first?.id ?? '')
+  await notifications.markRead(second?.id ?? '')
+  await waitFor(() => notifications.getSnapshot().unread === 2)
+  await Bun.sleep(1_100)
+  expect(lists()).toBe(before)
+  const unread = () => notifications.getSnapshot().items.filter(({ read }) => !read).length
+  proxy.control.isOffline = true
+  const marking = notifications.markRead(third?.id ?? '', { retry: false })
+  expect(unread()).toBe(1)
+  expect(await refusalOf(marking)).toMatchObject({ name: 'NetworkError' })
+  expect(unread()).toBe(2)
+  proxy.control.isOffline = false
+  const elsewhere = chat.create({ storage: memoryStorage() })
+  await elsewhere.login(ada)
+  await elsewhere.notifications.markRead(third?.id ?? '')
+  await waitFor(() => unread() === 1)
+  notifications.close()
 })
 
 test('notifications and tickets follow their frames', async () => {

@@ -129,7 +129,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   }
 
   function check() {
-    if (status === 'open') connection?.check()
+    if (status === 'open') void connection?.check()
     if (status !== 'waiting') return
     cancelRetry()
     void open()
@@ -195,10 +195,8 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     send,
     /** Sends a frame that gets no answer.
      *  @returns whether the service has received it */
-    async sendSurely(frame: ClientFrame): Promise<boolean> {
-      if (!send(frame) || !connection) return false
-      return connection.check()
-    },
+    sendSurely: async (frame: ClientFrame): Promise<boolean> =>
+      status === 'open' && (await connection?.check(frame)) === true,
     /** Starts after the message `since`, else after the last delivered one, else with new messages.
      *  @returns a promise that resolves once the connection is open, and rejects when it never will be */
     start(since?: string): Promise<void> {

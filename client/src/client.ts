@@ -78,6 +78,9 @@ export type FileOptions = SendOptions & {
   onProgress?: Progress | undefined
 }
 
+/** The service passes on one frame of a typing person in this time. */
+const typingMilliseconds = 2_000
+
 export type Client = ReturnType<typeof createClient>
 
 /** A client of the service, for browsers, Node, Bun and React Native. */
@@ -85,6 +88,9 @@ export function createClient(options: ClientOptions) {
   const { serviceKey } = options
   const platform = platformOf(options)
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
+  if (!/^https?:\/\/[^/?#]+$/.test(baseUrl)) {
+    throw new TypeError(`baseUrl must be like https://chat.example.com, without a path: ${baseUrl}`)
+  }
   // Another service must not see the tokens.
   const prefix = [options.storageKey, 'hostline', baseUrl].filter(Boolean).join(' ')
   const storage = scoped(options.storage ?? memoryStorage(), prefix)
@@ -147,6 +153,7 @@ export function createClient(options: ClientOptions) {
     put: api.conversations.markRead,
     onMarked: (conversation_id, message_id) => emit('marked_read', { conversation_id, message_id }),
   })
+  let typed = { conversation_id: '', at: 0 }
   on('ack', delivery.acknowledged)
   on('error', delivery.refused)
   on('status', ({ status }) => {
@@ -219,7 +226,8 @@ export function createClient(options: ClientOptions) {
      *  @throws ApiError when the service refuses it · SessionEndedError · AbortError */
     send: (conversationId: string, message: NewMessage, options?: SendOptions) =>
       send(conversationId, message, options),
-    /** Uploads a file, with as many tries as needed, and sends it like `send`. Until it is uploaded, a reload loses it. */
+    /** Uploads a file, with as many tries as needed, and sends it like `send`. Until it is uploaded, a reload loses it, and
+     *  another tab may send what waits behind it first. */
     sendFile(
       conversationId: string,
       bytes: Blob & { name?: string },
@@ -253,8 +261,8 @@ export function createClient(options: ClientOptions) {
 
     conversations: {
       ...api.conversations,
-      /** Marks messages as read: all, or those up to a message. May be called for every message: marks wait for the
-       *  network, and a later one replaces those that wait. */
+      /** Marks messages as read: those up to a message, or all. May be called for every message: marks wait for the
+       *  network, those up to a message also across a reload, and a later one replaces those that wait. */
       markRead: marks.mark,
     },
 
@@ -280,9 +288,17 @@ export function createClient(options: ClientOptions) {
     },
     /** The id of the newest message delivered. Pass it to `connect` as `since` after a reload. */
     newestMessageId: channel.newestMessageId,
-    /** Shows the other participant that this user is typing. May be called for every key press. */
-    typing: (conversationId: string) =>
-      channel.send({ type: 'typing', conversation_id: conversationId }),
+    /** Shows the other participant that this user is typing. May be called for every key press: in two seconds one frame is
+     *  sent.
+     *  @returns false while the channel is not open */
+    typing(conversation_id: string): boolean {
+      const now = platform.timers.now()
+      const isRecent = now - typed.at < typingMilliseconds
+      if (isRecent && typed.conversation_id === conversation_id) return true
+      const isSent = channel.send({ type: 'typing', conversation_id })
+      if (isSent) typed = { conversation_id, at: now }
+      return isSent
+    },
 
     /** Closes the client, so that a program can exit. The session and unsent messages stay in the storage. */
     close(): void {

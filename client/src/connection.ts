@@ -30,11 +30,18 @@ export function watchConnection(
   let cancelTimer = timers.after(openingMilliseconds, giveUp)
   /** Waits for the next pong. */
   let checked: Deferred<boolean> | undefined
+  /** Whether the service has refused a frame since the ping. */
+  let wasRefused = false
+
+  function settle(isReceived: boolean) {
+    checked?.resolve(isReceived)
+    checked = undefined
+  }
 
   function detach() {
     isOver = true
     cancelTimer()
-    checked?.resolve(false)
+    settle(false)
     socket.onmessage = socket.onclose = null
   }
 
@@ -55,14 +62,16 @@ export function watchConnection(
     socket.send(JSON.stringify(frame))
   }
 
-  /** Sends a ping; without a pong the connection counts as broken. Frames are read in order: the pong follows what was
-   *  sent before.
-   *  @returns whether the pong came */
-  async function check(): Promise<boolean> {
+  /** Sends a ping, after another frame if one is given; without an answer the connection counts as broken. Frames are read in
+   *  order: the pong follows the answer to the other frame.
+   *  @returns whether the service has received both and refused neither */
+  async function check(frame?: ClientFrame): Promise<boolean> {
     while (checked) await checked.promise
     if (isOver) return false
     checked = deferred()
+    wasRefused = false
     startTimer(pongMilliseconds, giveUp)
+    if (frame) send(frame)
     send({ type: 'ping' })
     return checked.promise
   }
@@ -71,12 +80,15 @@ export function watchConnection(
   socket.onerror = () => {}
   socket.onmessage = ({ data }: { data: unknown }) => {
     const frame = JSON.parse(String(data))
-    if (frame.type === 'pong') {
-      checked?.resolve(true)
-      checked = undefined
-    }
+    if (frame.type === 'error') wasRefused = true
+    // A refused ping shows, too, that the connection works.
+    if (frame.type === 'pong' || frame.request?.type === 'ping') settle(!wasRefused)
     if (checked) startTimer(pongMilliseconds, giveUp)
-    else startTimer(isHidden() ? hiddenHeartbeatMilliseconds : heartbeatMilliseconds, check)
+    else
+      startTimer(
+        isHidden() ? hiddenHeartbeatMilliseconds : heartbeatMilliseconds,
+        () => void check(),
+      )
     if (frame.type !== 'pong') options.onFrame(frame)
   }
   socket.onclose = ({ code }: { code: number }) => {

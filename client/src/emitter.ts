@@ -2,12 +2,17 @@ type Handler<T> = (event: T) => void
 
 /** Typed event handlers by event name. */
 export function createEmitter<Events>() {
-  const handlersOf = new Map<keyof Events, Set<Handler<never>>>()
+  /** What is called, by the handler that was given. */
+  const handlersOf = new Map<keyof Events, Map<Handler<never>, Handler<never>>>()
 
   /** @returns a function that removes the handler */
-  function on<Name extends keyof Events>(name: Name, handler: Handler<Events[Name]>): () => void {
-    const handlers = handlersOf.get(name) ?? new Set()
-    handlersOf.set(name, handlers.add(handler))
+  function on<Name extends keyof Events>(
+    name: Name,
+    handler: Handler<Events[Name]>,
+    call: Handler<Events[Name]> = handler,
+  ): () => void {
+    const handlers = handlersOf.get(name) ?? new Map()
+    handlersOf.set(name, handlers.set(handler, call))
     return () => off(name, handler)
   }
 
@@ -16,20 +21,19 @@ export function createEmitter<Events>() {
   }
 
   return {
-    on,
+    on: <Name extends keyof Events>(name: Name, handler: Handler<Events[Name]>) =>
+      on(name, handler),
     off,
     /** Calls the handler for the next event only.
      *  @returns a function that removes the handler */
-    once<Name extends keyof Events>(name: Name, handler: Handler<Events[Name]>): () => void {
-      const remove = on(name, (event) => {
-        remove()
+    once: <Name extends keyof Events>(name: Name, handler: Handler<Events[Name]>) =>
+      on(name, handler, (event) => {
+        off(name, handler)
         handler(event)
-      })
-      return remove
-    },
+      }),
 
     emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-      for (const handler of [...(handlersOf.get(name) ?? [])]) {
+      for (const handler of [...(handlersOf.get(name)?.values() ?? [])]) {
         try {
           handler(event as never) // `on` checked the type for this name
         } catch (error) {

@@ -88,8 +88,8 @@ export function openList<T extends Row, More extends object>(
   let loading = new AbortController()
   /** The changes during a load: the page may be older, and so gets them as well. */
   let edits: (() => void)[] | undefined
-  /** The rows from before a gap. */
-  let beforeGap: readonly T[] | undefined
+  /** The ids of the rows from before a gap. */
+  let beforeGap: Set<string> | undefined
   let forget = () => {}
 
   const set = (part: Partial<ListState<T>> | Partial<More>) =>
@@ -135,7 +135,7 @@ export function openList<T extends Row, More extends object>(
   /** Rows further down stay, unless there is a gap between them and the page. */
   function showNewest({ data, pagination }: CursorPart<T>) {
     const last = data.at(-1)
-    const known = beforeGap ?? items()
+    const known = items().filter(({ id }) => beforeGap?.has(id) ?? true)
     const adjoins =
       (!beforeGap && isFilled()) || data.some(({ id }) => known.some((row) => row.id === id))
     const hasMore = adjoins && pagination.cursor !== null
@@ -154,7 +154,7 @@ export function openList<T extends Row, More extends object>(
   const isFilled = () => isReplayed && client.newestMessageId() !== undefined
   const reload = () => load(null)
   function lose() {
-    beforeGap ??= items()
+    beforeGap ??= new Set(items().map(({ id }) => id))
   }
 
   const replace = (id: string, by: (row: T) => T) =>

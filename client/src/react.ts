@@ -17,7 +17,8 @@ export function useStore<T extends object, A extends object>(
     return opened.close
   }
   useLayoutEffect(start, inputs)
-  const state = useSyncExternalStore(store?.subscribe ?? never, () => store?.getSnapshot())
+  const getState = () => store?.getSnapshot()
+  const state = useSyncExternalStore(store?.subscribe ?? never, getState, getState)
   return store && state && { ...store, ...state }
 }
 

@@ -6,6 +6,8 @@ import { type Deferred, deferred, sleep } from './waiting.ts'
 
 /** A conversation sends at most one mark in this time. */
 const pauseMilliseconds = 1_000
+/** All of them together do. A mark is two frames, of which the service takes ten a second. */
+const sharedPauseMilliseconds = 300
 
 type Mark = { upTo: string | undefined; done: Deferred<void> }
 type Owner = {
@@ -14,6 +16,8 @@ type Owner = {
   waiting: Map<string, Mark>
   /** The conversations that send a mark, or have just sent one. */
   busy: Set<string>
+  /** Ends when the next mark may be sent. */
+  turn: Promise<void>
 }
 type ReadMarksOptions = {
   timers: Timers
@@ -33,11 +37,11 @@ export function createReadMarks(options: ReadMarksOptions) {
   let current: Owner | undefined
   let ending: Error = new SessionEndedError()
 
-  // Other tabs of the user change the same marks. An empty text marks the whole conversation.
+  // Other tabs of the user change the same marks.
   const storedMarks = (key: string) => (readJson(storage, key) ?? {}) as Record<string, string>
 
-  function remember(key: string, id: string, upTo: string | undefined) {
-    writeJson(storage, key, { ...storedMarks(key), [id]: upTo ?? '' })
+  function remember(key: string, id: string, upTo: string) {
+    writeJson(storage, key, { ...storedMarks(key), [id]: upTo })
   }
 
   function forget(key: string, id: string) {
@@ -51,16 +55,32 @@ export function createReadMarks(options: ReadMarksOptions) {
     const mark = before ?? { upTo, done: deferred() }
     if (before) before.upTo = furthest(before.upTo, upTo)
     owner.waiting.set(id, mark)
-    remember(owner.key, id, mark.upTo)
+    // After a reload, `all` would cover messages that nobody has seen.
+    if (upTo !== undefined) remember(owner.key, id, upTo)
     void send(owner, id)
     mark.done.promise.catch(() => {}) // errors go to callers that wait
     return mark.done.promise
   }
 
-  async function send({ key, controller: { signal }, waiting, busy }: Owner, id: string) {
+  /** Waits until no other mark is being sent.
+   *  @returns the function that lets the next one be sent */
+  async function takeTurn(owner: Owner): Promise<() => void> {
+    const before = owner.turn
+    const own = deferred<void>()
+    owner.turn = own.promise
+    await before
+    return own.resolve
+  }
+
+  async function send(owner: Owner, id: string) {
+    const { key, waiting, busy } = owner
+    const { signal } = owner.controller
     if (busy.has(id)) return
     busy.add(id)
-    for (let mark = waiting.get(id); mark && !signal.aborted; mark = waiting.get(id)) {
+    while (waiting.has(id) && !signal.aborted) {
+      const endTurn = await takeTurn(owner)
+      const mark = waiting.get(id)
+      if (!mark) break // logged out meanwhile
       const { upTo, done } = mark
       waiting.delete(id)
       const work = async () => (await sendFrame(id, upTo)) || put(id, upTo, { signal })
@@ -72,6 +92,7 @@ export function createReadMarks(options: ReadMarksOptions) {
         (error) => done.reject(signal.aborted ? ending : error),
       )
       if (!signal.aborted && !waiting.has(id)) forget(key, id)
+      void sleep(timers, sharedPauseMilliseconds, signal).then(endTurn, endTurn)
       await sleep(timers, pauseMilliseconds, signal).catch(() => {})
     }
     busy.delete(id)
@@ -82,9 +103,15 @@ export function createReadMarks(options: ReadMarksOptions) {
     begin(userId: string) {
       if (current) return
       const key = `reads.${userId}`
-      current = { key, controller: new AbortController(), waiting: new Map(), busy: new Set() }
+      current = {
+        key,
+        controller: new AbortController(),
+        waiting: new Map(),
+        busy: new Set(),
+        turn: Promise.resolve(),
+      }
       for (const [id, upTo] of Object.entries(storedMarks(key))) {
-        void add(current, id, upTo || undefined)
+        void add(current, id, upTo)
       }
     },
 
@@ -100,6 +127,7 @@ export function createReadMarks(options: ReadMarksOptions) {
       current = undefined
       controller.abort()
       for (const { done } of waiting.values()) done.reject(reason)
+      waiting.clear()
       if (leftovers === 'drop') removeKey(storage, key)
     },
   }

@@ -2903,7 +2903,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Finds a person by e-mail address, external id, or both.
+   * Finds a person by e-mail address, external id, or both; one of them is required.
    */
   'GET /v1/service/users': {
     query?: {

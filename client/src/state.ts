@@ -1,21 +1,22 @@
-import type {
-  Block,
-  Client,
-  ConversationListItem,
-  FileOptions,
-  Message,
-  NewMessage,
-  NewReply,
-  Notification,
-  Pending,
-  QueuedMessage,
-  QueuedReply,
-  Refused,
-  RequestOptions,
-  SendOptions,
-  Ticket,
-  TicketListItem,
-  TicketMessage,
+import {
+  ApiError,
+  type Block,
+  type Client,
+  type ConversationListItem,
+  type FileOptions,
+  type Message,
+  type NewMessage,
+  type NewReply,
+  type Notification,
+  type Pending,
+  type QueuedMessage,
+  type QueuedReply,
+  type Refused,
+  type RequestOptions,
+  type SendOptions,
+  type Ticket,
+  type TicketListItem,
+  type TicketMessage,
 } from './client.ts'
 import { createStore, type ListState, listen, newestFirst, openList } from './list.ts'
 
@@ -39,6 +40,12 @@ export type NotificationsState = ListState<Notification> & { unread: number }
 export type BlocksState = { blocks: readonly Block[] }
 export type OutboxState = { pending: readonly Pending[]; refused: readonly Refused[] }
 
+/** Between two reads of single conversations, so that many changes leave most of the user's requests to the app. */
+const pauseMilliseconds = 1_000
+const retryMilliseconds = 5_000
+/** More new ones are read by a page. */
+const fewConversations = 2
+
 /** A typing person sends a frame every two seconds. */
 const typingMilliseconds = 5_000
 
@@ -50,14 +57,46 @@ export function openInbox(client: Client) {
     order: (one, other) => Date.parse(other.updated_at) - Date.parse(one.updated_at),
   })
 
-  /** Loads a conversation, again if it changes meanwhile. */
-  async function refresh(id: string): Promise<void> {
+  /** Conversations to be read again. */
+  const stale = new Set<string>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isClosed = false
+
+  /** Reads a conversation, later again if it changes meanwhile. */
+  async function refresh(id: string) {
     const before = list.find(id)
     const item = await client.conversations.get(id)
-    if (list.find(id) !== before) return refresh(id)
-    if (!item.archived) list.put(item)
+    if (list.find(id) !== before) refreshLater(id)
+    else if (!item.archived) list.put(item)
   }
-  const refreshLater = (id: string) => void refresh(id).catch(() => {}) // the next opening reads it
+
+  function refreshLater(id: string) {
+    stale.add(id)
+    readLater(0)
+  }
+
+  function readLater(milliseconds: number) {
+    if (stale.size > 0 && !isClosed) timer ??= setTimeout(readStale, milliseconds)
+  }
+
+  /** Reads one of them, or several new ones by a page. */
+  async function readStale() {
+    const added = [...stale].filter((id) => !list.find(id))
+    const ids = added.length > fewConversations ? added : [...stale].slice(0, 1)
+    for (const id of ids) stale.delete(id)
+    const error = await read(ids)
+    if (error !== undefined) for (const id of ids) stale.add(id)
+    timer = undefined
+    readLater(error === undefined ? pauseMilliseconds : retryMilliseconds)
+  }
+
+  /** @returns why it failed */
+  async function read([id = '', ...others]: string[]): Promise<unknown> {
+    if (others.length === 0)
+      return refresh(id).catch((error) => (isGone(error) ? undefined : error))
+    await list.actions.reload()
+    return list.actions.getSnapshot().error
+  }
 
   function receive(message: Message) {
     const { id, conversation_id, sender_id, body, type, created_at } = message
@@ -106,8 +145,15 @@ export function openInbox(client: Client) {
       await refresh(id)
       return id
     },
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      list.actions.close()
+    },
   }
 }
+
+const isGone = (error: unknown) => error instanceof ApiError && error.code === 'not_found'
 
 /** The messages of a conversation, oldest first, with own ones that wait, and whether the other person types. */
 export function openThread(client: Client, conversationId: string) {
@@ -183,8 +229,9 @@ export function openThread(client: Client, conversationId: string) {
       put(client.send(conversationId, message, options)),
     sendFile: (bytes: Blob & { name?: string }, options?: FileOptions) =>
       put(client.sendFile(conversationId, bytes, options)),
-    /** Marks messages as read: all, or those up to a message. */
-    markRead: (upTo?: string) => client.conversations.markRead(conversationId, upTo),
+    /** Marks messages as read: those up to a message, by default the newest one that is shown. */
+    markRead: (upTo = getSnapshot().items.at(-1)?.id) =>
+      client.conversations.markRead(conversationId, upTo),
     /** Removes an own message for both people. */
     async remove(id: string, options?: RequestOptions) {
       await client.messages.remove(conversationId, id, options)
@@ -221,26 +268,54 @@ export function openNotifications(client: Client) {
     },
     order: newestFirst,
   })
-  const markAll = () => {
-    for (const { id } of list.actions.getSnapshot().items) list.change(id, () => ({ read: true }))
+  const { getSnapshot } = list.actions
+  const unreadIds = () => getSnapshot().items.flatMap(({ id, read }) => (read ? [] : [id]))
+  const mark = (ids: readonly string[], read: boolean) => {
+    for (const id of ids) list.change(id, () => ({ read }))
   }
+  /** Shows a mark at once, and takes it back when it fails. */
+  async function showUntil(ids: readonly string[], marking: Promise<unknown>) {
+    mark(ids, true)
+    await marking.catch((error) => {
+      mark(ids, false)
+      throw error
+    })
+  }
+
+  /** Own marks whose frame has not come. */
+  let expected = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+
   list.follow({
+    ready() {
+      expected = 0
+    },
     unread_notifications: ({ count }) => list.edit(() => list.set({ unread: count })),
     notification: ({ notification }) => list.put(notification),
     notifications_read({ unread_count }) {
-      if (unread_count === 0) markAll()
-      else void list.actions.reload()
+      if (unread_count === 0) mark(unreadIds(), true)
+      if (expected > 0) expected--
+      else if (unread_count > 0) {
+        // The frame does not say what another device has marked.
+        clearTimeout(timer)
+        timer = setTimeout(list.actions.reload, pauseMilliseconds)
+      }
     },
   })
   return {
     ...list.actions,
-    markRead(id: string, options?: RequestOptions) {
-      list.change(id, () => ({ read: true }))
-      return client.notifications.markRead(id, options)
+    async markRead(id: string, options?: RequestOptions) {
+      const ids = unreadIds().filter((one) => one === id)
+      expected += ids.length
+      const marking = client.notifications.markRead(id, options)
+      marking.catch(() => (expected -= ids.length))
+      await showUntil(ids, marking)
     },
-    markAllRead(options?: RequestOptions) {
-      markAll()
-      return client.notifications.markAllRead(options)
+    markAllRead: (options?: RequestOptions) =>
+      showUntil(unreadIds(), client.notifications.markAllRead(options)),
+    close() {
+      clearTimeout(timer)
+      list.actions.close()
     },
   }
 }

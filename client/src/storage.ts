@@ -28,7 +28,8 @@ export async function asyncStorage(area: {
 }): Promise<Storage> {
   const values = new Map<string, string>()
   for (const key of await area.getAllKeys()) {
-    const value = key.startsWith('hostline ') ? await area.getItem(key) : null
+    // A `storageKey` stands before.
+    const value = /(^| )hostline /.test(key) ? await area.getItem(key) : null
     if (value !== null) values.set(key, value)
   }
   let written = Promise.resolve()

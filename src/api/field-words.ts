@@ -55,7 +55,7 @@ export const fieldWords: Record<string, string> = {
   height: 'The height of the picture in pixels.',
   host_id: 'The id of the host.',
   html: 'The mail as HTML.',
-  id: 'The id, a ULID.',
+  id: 'The id.',
   in_progress: 'The number of tickets on which somebody works.',
   ip: 'The network address.',
   keys: 'The keys.',

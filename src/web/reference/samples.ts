@@ -37,7 +37,8 @@ export function clientCallOf(request: SampleRequest): string {
   const { id, body, takesFile } = request
   const given = body === undefined ? undefined : jsonOrText(body)
   if (id === 'openChatSocket') return 'await client.connect()'
-  if (clientMethods.has(id)) return `await client.${id}(${given ? literal(given) : ''})`
+  if (clientMethods.has(id))
+    return `await client.${id}(${given && id !== 'logout' ? literal(given) : ''})`
   if (takesFile) return 'const file = await client.files.upload(input.files[0])'
   if (!request.isJson) return `await fetch('${addressOf(request, placeholder)}')`
   const options = literal(optionsOf(request, given))

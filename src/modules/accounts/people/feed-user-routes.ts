@@ -39,7 +39,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
       },
       service(
         'serviceListUsers',
-        'Finds a person by e-mail address, external id, or both.',
+        'Finds a person by e-mail address, external id, or both; one of them is required.',
         { 200: ListOf(ManagedUser) },
         { query: { page, per_page, ...lookup } },
       ),
