@@ -68,6 +68,9 @@ async function openSpam() {
 test('a purge removes the account with its messages, files and tickets and its reports, and says how much', async () => {
   await using it = await openSpam()
   const { service, root, spammer, ada, as, conversations, purged } = it
+  const path = `/v1/chat/conversations/${conversations[0]}/messages`
+  const [, newest] = (await as(spammer)('GET', path)).body.data
+  expect((await as(spammer)('DELETE', `${path}/${newest.id}`)).status).toBe(204)
   const written = { messages: 240, broadcasts: 1, files: 1, tickets: 2, reports: 1 }
   const count = () => as(root)('GET', `/v1/admin/users/${spammer.id}/purge`)
   expect(await count()).toMatchObject({ status: 200, body: written })
@@ -83,6 +86,8 @@ test('a purge removes the account with its messages, files and tickets and its r
   const nothing = { messages: 0, broadcasts: 0, files: 0, tickets: 0, reports: 0 }
   expect((await count()).body).toEqual(nothing)
   expect(service.sqlite.query('SELECT body FROM broadcasts').values()).toEqual([['']])
+  // For reports, too.
+  expect(service.sqlite.query('SELECT count(*) FROM removed_messages').values()).toEqual([[0]])
   for (const id of conversations) {
     const { body } = await as(id === conversations[0] ? ada : it.bob)(
       'GET',

@@ -783,7 +783,7 @@ export interface AccessUpdate {
 }
 export interface PurgeCounts {
   /**
-   * Messages that nobody removed.
+   * Messages whose text is stored, also for reports.
    */
   messages: number
   /**

@@ -337,7 +337,7 @@ export function sessionView(row: SessionRow, currentId: string): Static<typeof S
 
 export const PurgeCounts = Type.Object(
   {
-    messages: Count(240, 'Messages that nobody removed.'),
+    messages: Count(240, 'Messages whose text is stored, also for reports.'),
     broadcasts: Count(1, 'Broadcasts, whose texts are removed.'),
     files: Count(12, 'Files.'),
     tickets: Count(2, 'Tickets.'),

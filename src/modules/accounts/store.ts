@@ -64,13 +64,8 @@ export function createAccountStore(orm: Orm) {
     findByExternalId: (externalId: string): UserRow | undefined =>
       byExternalId.get({ value: externalId }),
     hasAdmin: () => countWhere(enabledAdmin) > 0,
-    listAdminEmails: (): string[] =>
-      orm
-        .select({ email: users.email })
-        .from(users)
-        .where(enabledAdmin)
-        .all()
-        .map(({ email }) => email),
+    listAdmins: (): Pick<UserRow, 'id' | 'email'>[] =>
+      orm.select({ id: users.id, email: users.email }).from(users).where(enabledAdmin).all(),
     isOnlyAdmin: (id: string) => countWhere(and(enabledAdmin, ne(users.id, id))) === 0,
     update(id: string, changes: UserChanges): void {
       if (Object.values(changes).every((change) => change === undefined)) return

@@ -217,7 +217,7 @@ export function createChatService(core: Core, parts: Parts) {
       return some.at(-1)?.id
     },
 
-    /** Counts messages that a user sent and nobody removed, in parts. */
+    /** Counts the messages of a user whose text is still stored, in parts. */
     *countSentBy(userId: string) {
       for (let place = { conversationId: '', seq: 0 }; ; ) {
         const rows = store.listSentBy(userId, place, countedAtOnce)
@@ -228,13 +228,14 @@ export function createChatService(core: Core, parts: Parts) {
       }
     },
 
-    /** Removes messages of a user, inside a `write`. `after` names a conversation and a `seq` in it. */
+    /** Removes messages of a user, also from what is kept for reports, inside a `write`. `after` names a conversation and a `seq` in it. */
     purge(userId: string, limit: number, after = ' 0') {
       const [conversationId = '', seq] = after.split(' ')
       const rows = store.listSentBy(userId, { conversationId, seq: Number(seq) }, limit)
       for (const message of rows) {
         const conversation = store.find(message.conversationId)
         if (conversation) removeMessage(message, conversation, undefined)
+        store.deleteRemoved(message.id)
       }
       const last = rows.at(-1)
       return last && { last: `${last.conversationId} ${last.seq}`, count: rows.length }

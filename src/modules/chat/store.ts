@@ -104,7 +104,8 @@ export function createChatStore(orm: Orm) {
     `SELECT ${messageColumns}
      FROM (SELECT conversation_id AS place FROM participants WHERE user_id = ?1 AND conversation_id >= ?2)
        CROSS JOIN messages ON conversation_id = place
-     WHERE seq > iif(place = ?2, ?3, 0) AND sender_id = ?1 AND deleted_at IS NULL
+     WHERE seq > iif(place = ?2, ?3, 0) AND sender_id = ?1
+       AND (deleted_at IS NULL OR id IN (SELECT message_id FROM removed_messages))
      ORDER BY place, seq LIMIT ?4`,
   )
   const participant = (userId: string, conversationId: string) =>
@@ -229,6 +230,9 @@ export function createChatStore(orm: Orm) {
         countRead.run(unread.filter(isCounted).length, userId)
       }
     },
+    /** Deletes what is kept of a removed message for reports. */
+    deleteRemoved: (id: string): void =>
+      void orm.delete(removedMessages).where(eq(removedMessages.messageId, id)).run(),
     /** The message with its text before the removal, if that is still kept. */
     withOriginalText(row: MessageRow): MessageRow {
       if (row.deletedAt === null) return row
@@ -239,7 +243,7 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
-    /** Messages that a user sent and nobody removed, by conversation and `seq`. */
+    /** Messages of a user whose text is still stored, also for reports, by conversation and `seq`. */
     listSentBy: (
       userId: string,
       after: { conversationId: string; seq: number },

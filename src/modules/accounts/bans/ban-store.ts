@@ -1,6 +1,6 @@
 import { and, eq, isNull } from 'drizzle-orm'
 import type { Orm } from '../../../db/open.ts'
-import { bans, sessions, users } from '../../../db/schema.ts'
+import { bans, sessions } from '../../../db/schema.ts'
 import { listById } from '../../../db/statements.ts'
 import type { RetentionRule } from '../../../jobs/retention.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
@@ -39,13 +39,12 @@ export function createBanStore(orm: Orm) {
           value === undefined ? undefined : eq(bans.value, value),
         ),
       }),
-    /** Of the open sessions of enabled admins. */
-    listAdminAddresses: (): string[] =>
+    /** Of the open sessions of a user. */
+    listAddresses: (userId: string): string[] =>
       orm
-        .selectDistinct({ ip: sessions.ip })
-        .from(users)
-        .innerJoin(sessions, eq(sessions.userId, users.id))
-        .where(and(eq(users.role, 'admin'), isNull(users.disabledAt), isNull(sessions.revokedAt)))
+        .select({ ip: sessions.ip })
+        .from(sessions)
+        .where(and(eq(sessions.userId, userId), isNull(sessions.revokedAt)))
         .all()
         .flatMap(({ ip }) => ip ?? []),
     listOpenSessions: (after: string, limit: number): OpenSession[] =>

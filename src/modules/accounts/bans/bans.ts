@@ -61,14 +61,16 @@ export function createBans(core: Core, parts: AccountParts) {
   /** @throws validation_error for a ban that would lock out an admin, also one who is logged in from a network, its author,
    *  or everybody behind a proxy */
   function mustSpareOurs(kind: BanKind, value: string, ip: string | undefined) {
-    const isOfAdmin = (email: string) => covers({ kind, value }, email)
-    if (parts.store.listAdminEmails().some(isOfAdmin)) throw invalidField('value', 'of_admin')
+    const admins = parts.store.listAdmins()
+    if (admins.some(({ email }) => covers({ kind, value }, email)))
+      throw invalidField('value', 'of_admin')
     if (kind !== 'network') return
     const proxies = core.config.trustedProxies.map(([address]) => address.toString())
     const own = [...proxies, ...loopback, ...(ip === undefined ? [] : [ip])]
     const isWithin = (one: string) => isWithinNetwork(one, value)
     if (own.some(isWithin)) throw invalidField('value', 'own_network')
-    if (store.listAdminAddresses().some(isWithin)) throw invalidField('value', 'of_admin')
+    const addresses = admins.flatMap(({ id }) => store.listAddresses(id))
+    if (addresses.some(isWithin)) throw invalidField('value', 'of_admin')
   }
 
   function endSome(network: string, limit: number, after = ''): string | undefined {
