@@ -357,6 +357,18 @@ describe('calls', () => {
     ])
   })
 
+  test('are not listed as active after they have lapsed', async () => {
+    const clock = createTestClock()
+    await using calls = await startCalls({ clock })
+    await calls.report('active')
+    const active = async () => (await calls.feed('GET', '/calls?state=active')).body.data.length
+    clock.advance(4 * 3_600_000 - 1)
+    expect(await active()).toBe(1)
+    clock.advance(1)
+    expect(await active()).toBe(0)
+    expect((await calls.feed('GET', '/calls')).body.data).toMatchObject([{ state: 'ended' }])
+  })
+
   test('name the caller to the host', async () => {
     await using calls = await startCalls()
     await calls.report('ringing')

@@ -280,17 +280,22 @@ describe('a notification', () => {
     const { service, ada, google, notify, until } = all
     await registerDevice(service, ada, 'phone')
     const { token } = await service.registerAs('admin')
-    const links = { ticket: 'rooms://help/{id}', notification: 'rooms://news/{id}' }
-    await service.call('PATCH', '/v1/admin/settings', { token, body: { links } })
+    const set = (links: object) =>
+      service.call('PATCH', '/v1/admin/settings', { token, body: { links } })
+    await set({ home: 'rooms://home' })
+    await notify({})
+    await until(() => google.sends.length === 1)
+    await set({ ticket: 'rooms://help/{id}', notification: 'rooms://news/{id}' })
     const { body } = await notify({})
     await notify({ type: 'support_reply', data: { ticket_id: ada.id } })
     await notify({ data: { link: 'rooms://offer' } })
-    await until(() => google.sends.length === 3)
+    await until(() => google.sends.length === 4)
     const sent = google.sends.map(
       ({ message }) => (message as { data: { link: string } }).data.link,
     )
     expect(sent.sort()).toEqual([
       `rooms://help/${ada.id}`,
+      'rooms://home',
       `rooms://news/${body.data[0].id}`,
       'rooms://offer',
     ])

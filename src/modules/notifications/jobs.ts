@@ -130,7 +130,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
       body: shortened(body),
       // A link of the platform wins.
       data: {
-        ...linked(linkOf(settings.get('links'), row)),
+        ...linked(settings, linkOf(settings.get('links'), row)),
         ...pushableData(data),
         notification_id: id,
       },
@@ -227,7 +227,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
           data: {
             conversation_id,
             ...idsOf(unread, settings),
-            ...linked(linkTo(settings.get('links'), 'conversation', conversation_id)),
+            ...linked(settings, linkTo(settings.get('links'), 'conversation', conversation_id)),
           },
           ttlSeconds: secondsLeft(messageTtlSeconds, unread.createdAt),
           urgency: 'high',
@@ -261,12 +261,11 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
       // The badge leaves out notifications that are hidden in the app.
       const count = Math.max(badge, due.length)
       const { locale, platform } = platformOf(userId)
-      const { home } = settings.get('links')
       const message = {
         type: 'summary',
         title: platform,
         body: texts[locale].push.summary.replace('{count}', String(count)),
-        data: linked(home ?? settings.get('app_url') ?? undefined),
+        data: linked(settings),
         ttlSeconds: day,
         urgency: 'normal',
         collapseKey: 'summary',
@@ -299,9 +298,13 @@ function pushableData(data: Record<string, string>) {
   return Object.fromEntries(Object.entries(data).filter(([key]) => !reservedPattern.test(key)))
 }
 
-const linked = (link: string | undefined) => (link === undefined ? {} : { link })
-
 type Links = Parameters<typeof linkTo>[0]
+
+/** The first page of the app where there is no other. */
+function linked(settings: Settings, page?: string) {
+  const link = page ?? settings.get('links').home ?? settings.get('app_url')
+  return link ? { link } : {}
+}
 
 /** The page of a notification in the app: its ticket, or its own. */
 function linkOf(links: Links, { id, type, data }: Pick<NotificationRow, 'id' | 'type' | 'data'>) {

@@ -1,6 +1,7 @@
 import type { Core, ResolveUser } from '../../core.ts'
 import { AppError, type FieldProblems, problem } from '../../lib/errors.ts'
 import type { NotificationEvent } from '../../lib/events.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
 import { textProblem } from '../../lib/text.ts'
 import type { CallState } from '../../lib/vocabulary.ts'
 import type { CallRow, FeedStore } from './store.ts'
@@ -91,7 +92,16 @@ export function createCalls({ config, write, clock }: Core, parts: Parts) {
       return write(() => advance(id, parties, report.state))
     },
 
-    list: store.listCalls,
+    /** Calls of the last weeks. One that has lapsed is not listed as active. */
+    list(state: CallState | undefined, range: ListRange): Listing<CallRow> {
+      const since = clock.now() - lapseMilliseconds
+      const isOver = (call: CallRow) => call.state === 'active' && (call.activeAt ?? 0) <= since
+      const found = store.listCalls(state, since, range)
+      const rows = found.rows.map(
+        (call): CallRow => (isOver(call) ? { ...call, state: 'ended' } : call),
+      )
+      return { ...found, rows }
+    },
 
     /** Whether two users, in either role, are in a call that has not lapsed. */
     areInCall(userId: string, otherId: string): boolean {

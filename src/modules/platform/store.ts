@@ -85,13 +85,20 @@ export function createFeedStore(orm: Orm) {
     },
     listFollowers: (hostId: string, after: string, limit: number): string[] =>
       followersAfter.all(hostId, after, limit).map(({ id }) => id),
-    /** Calls of the last weeks, ordered by id. */
-    listCalls: (state: CallRow['state'] | undefined, range: ListRange): Listing<CallRow> =>
+    /** Calls of the last weeks, ordered by id.
+     *  @param since when a call that is active was answered at the earliest */
+    listCalls: (
+      state: CallRow['state'] | undefined,
+      since: number,
+      range: ListRange,
+    ): Listing<CallRow> =>
       listById(orm, range, {
         name: state === undefined ? 'calls' : `${state}_calls`,
         id: calls.id,
         order: 'oldest',
-        which: state && eq(calls.state, state),
+        which:
+          state &&
+          and(eq(calls.state, state), state === 'active' ? gt(calls.activeAt, since) : undefined),
       }),
     /** Ordered by follower id. */
     listFollows: (hostId: string, range: ListRange): Listing<FollowRow> => {
