@@ -328,6 +328,14 @@ describe('unread messages', () => {
     expect(mail?.text).toContain(texts.en.push.file)
   })
 
+  test('show the ten newest of a talk', async () => {
+    await using all = await startPair()
+    const words = Array.from({ length: 12 }, (_, n) => `word${n + 11}`)
+    for (const word of words) await all.say(word)
+    await all.pass(16)
+    expect(all.mails().map(bodiesOf)).toEqual([words.slice(2)])
+  })
+
   test('show at most 200 characters of each', async () => {
     await using all = await startPair()
     await all.say('é'.repeat(300))
