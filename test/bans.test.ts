@@ -5,7 +5,7 @@ import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
 const clock = createTestClock()
-const environment = { TRUSTED_PROXIES: '127.0.0.1' }
+const environment = { TRUSTED_PROXIES: '127.0.0.1,192.0.2.200' }
 const service = await startService({ clock, listen: true, environment })
 afterAll(() => service[Symbol.asyncDispose]())
 const root = await service.registerAs('admin', 'root')
@@ -141,6 +141,11 @@ describe('a ban', () => {
     [{ kind: 'network', value: '2000::/15' }, 'value', 'is not valid'],
     [{ kind: 'network', value: '192.88.99.7/24' }, 'value', 'must not cover an admin'],
     [
+      { kind: 'network', value: '192.0.2.128/25' },
+      'value',
+      'must not contain your own address, this machine or a proxy',
+    ],
+    [
       { kind: 'network', value: '127.0.0.0/8' },
       'value',
       'must not contain your own address, this machine or a proxy',
@@ -168,15 +173,15 @@ describe('a ban', () => {
 test('commands ban, show people and their sessions, log them out, and read the audit log', async () => {
   const run = async (line: string) => (await hostline(line.split(' '), service.directory)).out
   const carol = await service.register('carol')
-  expect(await run('ban add network 192.0.2.77/24 --reason flood')).toBe(
-    'network 192.0.2.77/24 is banned',
+  expect(await run('ban add network 192.0.3.77/24 --reason flood')).toBe(
+    'network 192.0.3.77/24 is banned',
   )
-  expect(await run('ban list')).toMatch(/network\t192\.0\.2\.0\/24\tflood\t/)
-  expect(await run('ban remove network 192.0.2.0/24')).toBe(
-    'network 192.0.2.0/24 is no longer banned',
+  expect(await run('ban list')).toMatch(/network\t192\.0\.3\.0\/24\tflood\t/)
+  expect(await run('ban remove network 192.0.3.0/24')).toBe(
+    'network 192.0.3.0/24 is no longer banned',
   )
-  const again = await hostline('ban remove network 192.0.2.0/24'.split(' '), service.directory)
-  expect(again).toMatchObject({ exitCode: 1, err: 'hostline: network 192.0.2.0/24 is not banned' })
+  const again = await hostline('ban remove network 192.0.3.0/24'.split(' '), service.directory)
+  expect(again).toMatchObject({ exitCode: 1, err: 'hostline: network 192.0.3.0/24 is not banned' })
   const show = async () => JSON.parse(await run('user show carol@example.com --json'))
   await waitFor(async () => {
     clock.advance(500)
@@ -201,7 +206,7 @@ test('commands ban, show people and their sessions, log them out, and read the a
     'session_ended',
   ])
   expect(await run('audit --action ban_removed')).toMatch(
-    /ban_removed\ttype=command_line id=\S+\ttype=ban id=\w+\t–\tkind=network value=192\.0\.2\.0\/24/,
+    /ban_removed\ttype=command_line id=\S+\ttype=ban id=\w+\t–\tkind=network value=192\.0\.3\.0\/24/,
   )
   // The log names removed people by their id.
   await run('user purge carol@example.com')

@@ -399,6 +399,22 @@ describe('mail', () => {
     expect((await mail.next()).to).toBe(email)
   })
 
+  test.each(['5.1.1 no such user', '5.1.10 null MX', '5.2.1 mailbox disabled'])(
+    'a recipient refused with 550 %s has bounced',
+    async (message) => {
+      const refusal = Object.assign(new Error(message), { responseCode: 550 })
+      await using mail = await startMailServer({
+        onRcptTo: (_address, _session, callback) => callback(refusal),
+      })
+      await using service = await startService({ environment: { SMTP_URL: mail.url } })
+      const { token } = await service.register()
+      await waitFor(async () => {
+        const { body } = await service.call('GET', '/v1/users/me', { token })
+        return body.email_bounced_at !== null
+      })
+    },
+  )
+
   test('bounces only when the server says that the address is wrong; any other refusal is retried', async () => {
     let answer = { responseCode: 554, message: '5.7.1 <ada@example.com>: Relay access denied' }
     await using mail = await startMailServer({

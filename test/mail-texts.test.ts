@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { locales, texts } from '../src/lib/i18n.ts'
 import { mailKinds } from '../src/lib/mail-texts.ts'
+import { textOn } from '../src/outside/mail/face.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { startMailServer } from './support/mail.ts'
@@ -305,4 +306,13 @@ describe('unsubscribing', () => {
       expect([status, text.includes(texts.en.mailPreferences.gone)]).toEqual([200, true])
     }
   })
+})
+
+test.each([
+  ['#ffffff', '#000000'],
+  ['#767676', '#000000'],
+  ['#757575', '#ffffff'],
+  ['#0000ff', '#ffffff'],
+] as const)('on %s the text of a button is %s, which is easier to read', (colour, text) => {
+  expect(textOn(colour)).toBe(text)
 })

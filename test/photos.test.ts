@@ -550,6 +550,7 @@ describe('a thumbnail', () => {
     const part = await thumbnail(file, 320, { headers: { range: 'bytes=0-3' } })
     expect([part.status, await part.text()]).toEqual([206, 'RIFF'])
     expect(await sizeOf(await (await thumbnail(file, 1_280)).bytes())).toEqual([1_000, 500, 'webp'])
+    for (const width of [160, 640]) await thumbnail(file, width)
     await service.call('DELETE', `/v1/files/${file.id}`, { token: ada.token })
     expect((await thumbnail(file, 320)).status).toBe(404)
     await waitFor(() => filesIn(service).length === before - 1, 'the file and its thumbnails to go')

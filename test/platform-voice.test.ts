@@ -234,6 +234,13 @@ describe('a notice', () => {
     expect([answer.status, details.join() || undefined]).toEqual([status, fields])
   })
 
+  test('has up to 4 KiB of data', async () => {
+    const [a, b] = [await service.register(), await service.register()]
+    const most = { a: 'x'.repeat(4_096 - '{"a":""}'.length) }
+    const body = { user_ids: [a.id, b.id], body: 'x', data: most }
+    expect((await feed('POST', '/messages', body)).status).toBe(201)
+  })
+
   test('with oneself is refused', async () => {
     const a = await service.register()
     const { status, body } = await feed('POST', '/messages', { user_ids: [a.id, a.id], body: 'x' })

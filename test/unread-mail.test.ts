@@ -307,6 +307,27 @@ describe('unread messages', () => {
     expect(several?.text).not.toContain('/c/')
   })
 
+  test('of three talks come in one mail; who was disabled meanwhile gets none', async () => {
+    await using all = await startPair()
+    const service = all.service()
+    await all.say('word1')
+    for (const [name, word] of [
+      ['eve', 'word2'],
+      ['fay', 'word3'],
+    ] as const) {
+      const sender = await service.register(name)
+      const talk = await service.openConversation(sender, all.bob)
+      await all.as(sender, 'POST', `/v1/chat/conversations/${talk}/messages`, { body: word })
+    }
+    await all.pass(16)
+    expect(all.mails().map(bodiesOf)).toEqual([['word1', 'word2', 'word3']])
+    await all.as(all.bob, 'GET', '/v1/users/me')
+    await all.say('word4')
+    service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [all.bob.id])
+    await all.pass(16)
+    expect(all.mails()).toHaveLength(1)
+  })
+
   test('show names as no links, captions, and the names of all files', async () => {
     await using all = await startPair()
     await all.as(all.ada, 'PATCH', '/v1/users/me', { display_name: 'Win at evil.com/x @now' })
