@@ -57,7 +57,7 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     'UPDATE sessions SET last_used_at = ?, ip = ?, user_agent = ? WHERE id = ?',
   )
   const confirmed = sqlite.prepare<unknown, [string, number]>(
-    'SELECT 1 FROM sessions WHERE id = ? AND confirmed_at > ?',
+    'SELECT 1 FROM sessions WHERE id = ? AND confirmed_at >= ?',
   )
   const token = sqlite.prepare<RefreshToken, [string]>(
     `SELECT t.session_id AS sessionId, s.user_id AS userId, t.consumed_at AS consumedAt, s.revoked_at AS revokedAt,
