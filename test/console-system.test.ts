@@ -309,8 +309,13 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await follow('Canned replies')
     await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
     await button('Add a reply').click()
+    await page.keyboard.press('Escape')
+    await page.locator('dialog').waitFor({ state: 'detached' })
+    await button('Add a reply').click()
     await page.getByLabel('Title').fill('Payout sent')
     await page.getByLabel('Reply', { exact: true }).fill('It is on its way.')
+    // What was typed stays.
+    for (let press = 0; press < 2; press++) await page.keyboard.press('Escape')
     await ofDialog('Add the reply').click()
     await button('Edit Payout sent').click()
     await page

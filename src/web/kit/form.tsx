@@ -61,9 +61,10 @@ function FormDialog<T>(props: FormQuestion<T> & { close: (result?: T) => void })
   const { title, text, action, tone = 'primary', fields, submit, close } = props
   const form = useForm(async (given) => close(await submit(given)))
   const element = useRef<HTMLFormElement>(null)
-  useStayOpen(element, form.isBusy)
+  const [hasInput, setInput] = useState(false)
+  useStayOpen(element, form.isBusy || hasInput)
   return (
-    <form onSubmit={form.onSubmit} ref={element}>
+    <form onSubmit={form.onSubmit} onInput={() => setInput(true)} ref={element}>
       <h2>{title}</h2>
       {text && <p class="soft">{text}</p>}
       <Problems.Provider value={form.problems}>{fields}</Problems.Provider>
@@ -84,11 +85,11 @@ function FormDialog<T>(props: FormQuestion<T> & { close: (result?: T) => void })
   )
 }
 
-/** Keeps the dialog open while the request runs: the response may hold a secret that is shown only once. */
-function useStayOpen(form: { current: HTMLFormElement | null }, isBusy: boolean) {
+/** Keeps the dialog open on Escape: it would lose what was typed, or a secret that the response shows only once. */
+function useStayOpen(form: { current: HTMLFormElement | null }, mustStay: boolean) {
   useLayoutEffect(() => {
     const dialog = form.current?.closest('dialog')
-    if (!isBusy || !dialog) return
+    if (!mustStay || !dialog) return
     const refuseEscape = (event: KeyboardEvent) => {
       // The identity dialog may open above this one.
       const used = document.activeElement?.closest('dialog') ?? dialog
@@ -101,7 +102,7 @@ function useStayOpen(form: { current: HTMLFormElement | null }, isBusy: boolean)
       dialog.removeEventListener('cancel', refuse, true)
       removeEventListener('keydown', refuseEscape, true)
     }
-  }, [isBusy])
+  }, [mustStay])
 }
 
 function refuse(event: Event) {
