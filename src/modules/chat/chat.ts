@@ -1,7 +1,6 @@
 import type { Core, MayTalk, Module, ResolveUser } from '../../core.ts'
 import { inPieces } from '../../db/pieces.ts'
 import type { TakeText } from '../../db/text-quota.ts'
-import { createAvatarUrls } from '../../lib/avatar.ts'
 import { clientFrame } from '../../realtime/frames.ts'
 import { createBroadcastStore } from './broadcast-store.ts'
 import { createBroadcasts, type Followers } from './broadcasts.ts'
@@ -15,12 +14,12 @@ import {
   TypingClientFrame,
 } from './frames.ts'
 import { createInboxStore } from './inbox-store.ts'
-import { broadcastView, conversationListItemView, draftOf, messageView } from './model.ts'
+import { broadcastView, draftOf, messageView } from './model.ts'
 import { createPlatformChat } from './platform-chat.ts'
 import { platformChatRoutes } from './platform-routes.ts'
 import { createReadState } from './read-state.ts'
 import { chatRoutes } from './routes.ts'
-import { createChatService, createParticipate, type PushMessage } from './service.ts'
+import { createChatService, type PushMessage } from './service.ts'
 import { chatRetention, createChatStore } from './store.ts'
 import type { Unread } from './unread.ts'
 
@@ -53,26 +52,21 @@ type Neighbours = {
 export function createChat(core: Core, neighbours: Neighbours) {
   const { pushMessage, areInCall, followers, mayTalk, unread, takeText, resolveUser } = neighbours
   const { pictureOf, detach } = neighbours
-  const { config, orm } = core
+  const { orm } = core
   const store = createChatStore(orm)
   const broadcastStore = createBroadcastStore(orm)
   const inbox = createInboxStore(orm)
-  const participate = createParticipate(store)
-  const avatarUrl = createAvatarUrls(config.publicUrl)
   const chat = createChatService(core, {
     store,
     inbox,
-    participate,
     mayTalk,
     takeText,
     pushMessage,
-    areInCall: config.chatRequiresActiveCall ? areInCall : undefined,
+    areInCall,
     resolveUser,
     pictureOf,
-    itemView: (row, refusal) =>
-      conversationListItemView(row, { avatarUrl, refusal, now: core.clock.now() }),
   })
-  const { publishUpdate } = chat
+  const { participate, publishUpdate } = chat
   const readState = createReadState(core, { store, participate, mayTalk, publishUpdate })
   const catchUp = createCatchUp(inbox)
   const broadcasts = createBroadcasts(core, {

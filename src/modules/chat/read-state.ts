@@ -3,7 +3,7 @@ import { invalidField } from '../../lib/errors.ts'
 import { findById } from '../../lib/ids.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import type { ConversationReadFrame, ReadReceiptFrame } from './frames.ts'
-import { otherOf, type Participate } from './service.ts'
+import { type ChatService, otherOf } from './service.ts'
 import type { ChatStore, ConversationRow, ParticipantRow } from './store.ts'
 
 /** Muted permanently: the latest time that a Date can represent. */
@@ -11,7 +11,7 @@ const forever = 8_640_000_000_000_000
 
 type Parts = {
   store: ChatStore
-  participate: Participate
+  participate: ChatService['participate']
   mayTalk: MayTalk
   publishUpdate: (conversationId: string, userIds: readonly string[]) => void
 }

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Core, MayTalk, ResolveUser } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
+import { createAvatarUrls } from '../../lib/avatar.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { getById, parseId } from '../../lib/ids.ts'
+import { getById } from '../../lib/ids.ts'
 import { TokenBucket } from '../../lib/limits.ts'
 import { type Listing, type ListRange, listByNumber, listByPosition } from '../../lib/list-range.ts'
 import { createLru } from '../../lib/lru.ts'
@@ -12,6 +13,7 @@ import type { InboxRow, InboxStore } from './inbox-store.ts'
 import {
   type Attachment,
   type ConversationListItem,
+  conversationListItemView,
   type Draft,
   messageView,
   newMessageFrame,
@@ -42,23 +44,27 @@ export type ChatService = ReturnType<typeof createChatService>
 type Parts = {
   store: ChatStore
   inbox: InboxStore
-  participate: Participate
   pushMessage: PushMessage
-  /** Whether two users are in a call; undefined when sending needs no call. */
-  areInCall: ((userId: string, otherId: string) => boolean) | undefined
+  areInCall: (userId: string, otherId: string) => boolean
   mayTalk: MayTalk
   takeText: TakeText
   resolveUser: ResolveUser
-  itemView: (row: InboxRow, refusal: SendRefusal | undefined) => ConversationListItem
   /** Size and placeholder of an uploaded image. */
   pictureOf: (fileUrl: string) => string | null
 }
 
 export function createChatService(core: Core, parts: Parts) {
-  const { write, afterCommit, hub, clock, newId, events } = core
-  const { store, inbox, participate, pushMessage, areInCall, mayTalk, takeText } = parts
-  const { itemView, resolveUser, pictureOf } = parts
+  const { config, write, afterCommit, hub, clock, newId, events } = core
+  const { store, inbox, pushMessage, areInCall, mayTalk, takeText, resolveUser, pictureOf } = parts
+  const avatarUrl = createAvatarUrls(config.publicUrl)
   const mayType = createTypingThrottle(clock)
+
+  /** @throws not_found · not_participant */
+  function participate(userId: string, conversationId: string): ConversationRow {
+    const conversation = getById(conversationId, store.find)
+    if (!isOf(conversation, userId)) throw new AppError('not_participant')
+    return conversation
+  }
 
   /** Finds or creates the conversation of two users, inside a `write`.
    *  @param by the platform also opens one between blocked users
@@ -116,14 +122,14 @@ export function createChatService(core: Core, parts: Parts) {
     if (!store.isReachable(receiverId)) return 'recipient_gone'
     if (!mayTalk(senderId, receiverId)) return 'blocked'
     if (state === 'read_only') return state
-    const needsCall = areInCall && !areInCall(userA, userB) && !store.isAdmin(senderId)
-    return needsCall ? 'no_active_call' : undefined
+    if (!config.chatRequiresActiveCall || areInCall(userA, userB)) return undefined
+    return store.isAdmin(senderId) ? undefined : 'no_active_call'
   }
 
   /** A conversation as a user's list shows it. */
   function item(userId: string, row: InboxRow): ConversationListItem {
-    const [userA, userB] = [userId, row.other.id]
-    return itemView(row, refusalOf(userId, { userA, userB, state: row.state }))
+    const refusal = refusalOf(userId, { userA: userId, userB: row.other.id, state: row.state })
+    return conversationListItemView(row, { avatarUrl, refusal, now: clock.now() })
   }
 
   /** Sends users the current state of a conversation. Called inside a `write`. */
@@ -193,6 +199,7 @@ export function createChatService(core: Core, parts: Parts) {
   }
 
   return {
+    participate,
     openConversation,
     post,
     sendOnce,
@@ -309,10 +316,9 @@ export function createChatService(core: Core, parts: Parts) {
      *  @throws not_found · not_participant · not_owner */
     async remove(userId: string, conversationId: string, messageIdText: string): Promise<void> {
       const conversation = participate(userId, conversationId)
-      const messageId = parseId(messageIdText)
       await write(() => {
-        const message = messageId === undefined ? undefined : store.findMessage(messageId)
-        if (!message || !isIn(conversation, message)) throw new AppError('not_found')
+        const message = getById(messageIdText, store.findMessage)
+        if (message.conversationId !== conversation.id) throw new AppError('not_found')
         if (message.senderId !== userId) throw new AppError('not_owner')
         removeMessage(message, conversation, userId)
       })
@@ -332,20 +338,8 @@ export function createChatService(core: Core, parts: Parts) {
   }
 }
 
-export type Participate = (userId: string, conversationId: string) => ConversationRow
-
-export function createParticipate(store: ChatStore): Participate {
-  /** @throws not_found · not_participant */
-  return (userId, conversationId) => {
-    const conversation = getById(conversationId, store.find)
-    if (!isOf(conversation, userId)) throw new AppError('not_participant')
-    return conversation
-  }
-}
-
 const isOf = ({ userA, userB }: ConversationRow, userId: string) =>
   userA === userId || userB === userId
-const isIn = ({ id }: ConversationRow, { conversationId }: MessageRow) => conversationId === id
 
 export function otherOf(
   { userA, userB }: Pick<ConversationRow, 'userA' | 'userB'>,
