@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import {
+  type AnySQLiteColumn,
   check,
   foreignKey,
   index,
@@ -102,18 +103,16 @@ export const users = sqliteTable(
   ],
 )
 
-const personId = (name: string) =>
+const reference = (name: string, to: () => AnySQLiteColumn, onDelete?: 'cascade') =>
   text(name)
     .notNull()
-    .references(() => users.id)
+    .references(to, onDelete && { onDelete })
+const personId = (name: string) => reference(name, () => users.id)
+const ownerId = (name: string) => reference(name, () => users.id, 'cascade')
 const personKey = (name: string) =>
   text(name)
     .primaryKey()
     .references(() => users.id)
-const ownerId = (name: string) =>
-  text(name)
-    .notNull()
-    .references(() => users.id, { onDelete: 'cascade' })
 
 /** One login on one device: the family of refresh tokens that descend from it. */
 export const sessions = sqliteTable(
@@ -143,9 +142,7 @@ export const refreshTokens = sqliteTable(
   {
     /** SHA-256 of the token in hex; the token itself is not stored. */
     hash: text('hash').primaryKey(),
-    sessionId: text('session_id')
-      .notNull()
-      .references(() => sessions.id, { onDelete: 'cascade' }),
+    sessionId: reference('session_id', () => sessions.id, 'cascade'),
     parentHash: text('parent_hash'),
     expiresAt: time('expires_at').notNull(),
     consumedAt: time('consumed_at'),
@@ -402,9 +399,7 @@ export const participants = sqliteTable(
   'participants',
   {
     userId: personId('user_id'),
-    conversationId: text('conversation_id')
-      .notNull()
-      .references(() => conversations.id),
+    conversationId: reference('conversation_id', () => conversations.id),
     otherUserId: personId('other_user_id'),
     unreadCount: integer('unread_count').notNull().default(0),
     lastReadSeq: integer('last_read_seq').notNull().default(0),
@@ -640,9 +635,7 @@ export const fileUses = sqliteTable(
   {
     /** The id of the message, report or user. */
     usedBy: text('used_by').notNull(),
-    fileId: text('file_id')
-      .notNull()
-      .references(() => files.id, { onDelete: 'cascade' }),
+    fileId: reference('file_id', () => files.id, 'cascade'),
   },
   (table) => [
     primaryKey({ columns: [table.usedBy, table.fileId] }),
@@ -674,9 +667,7 @@ export const webhooks = sqliteTable('webhooks', {
 export const webhookDeliveries = sqliteTable(
   'webhook_deliveries',
   {
-    webhookId: text('webhook_id')
-      .notNull()
-      .references(() => webhooks.id, { onDelete: 'cascade' }),
+    webhookId: reference('webhook_id', () => webhooks.id, 'cascade'),
     /** The `webhook-id` header of the request, the same in each attempt. */
     id: text('id').notNull(),
     event: text('event', { mode: 'json' }).$type<Record<string, string>>().notNull(),
@@ -805,9 +796,7 @@ export const tickets = sqliteTable(
 export const ticketMessages = sqliteTable(
   'ticket_messages',
   {
-    ticketId: text('ticket_id')
-      .notNull()
-      .references(() => tickets.id),
+    ticketId: reference('ticket_id', () => tickets.id),
     /** 1, 2, 3 … within the ticket, in commit order, without gaps. Message 1 opened the ticket. */
     seq: integer('seq').notNull(),
     id: text('id').notNull().unique(),
@@ -833,9 +822,7 @@ export const ticketNotes = sqliteTable(
   'ticket_notes',
   {
     id: text('id').primaryKey(),
-    ticketId: text('ticket_id')
-      .notNull()
-      .references(() => tickets.id),
+    ticketId: reference('ticket_id', () => tickets.id),
     authorId: personId('author_id'),
     body: text('body').notNull(),
     createdAt: time('created_at').notNull(),
@@ -847,9 +834,7 @@ export const ticketHistory = sqliteTable(
   'ticket_history',
   {
     id: text('id').primaryKey(),
-    ticketId: text('ticket_id')
-      .notNull()
-      .references(() => tickets.id),
+    ticketId: reference('ticket_id', () => tickets.id),
     at: time('at').notNull(),
     /** Null for automatic changes. */
     actorId: text('actor_id').references(() => users.id),
@@ -934,9 +919,7 @@ export const pushTokens = sqliteTable(
   {
     id: text('id').primaryKey(),
     userId: personId('user_id'),
-    sessionId: text('session_id')
-      .notNull()
-      .references(() => sessions.id, { onDelete: 'cascade' }),
+    sessionId: reference('session_id', () => sessions.id, 'cascade'),
     /** The token issued by the device's push service. Tokens are long, so uniqueness is on their hash. */
     token: text('token').notNull(),
     tokenHash: text('token_hash').notNull().unique(),
