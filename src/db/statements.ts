@@ -1,4 +1,4 @@
-import type { Database, Statement } from 'bun:sqlite'
+import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite'
 import {
   and,
   asc,
@@ -14,6 +14,7 @@ import {
   sql,
 } from 'drizzle-orm'
 import { type SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { lazy } from '../lib/lazy.ts'
 import { type Listing, type ListRange, listByPosition } from '../lib/list-range.ts'
 import type { Orm } from './open.ts'
 
@@ -23,6 +24,12 @@ export function placeholders<T extends SQLiteTable>(table: T) {
   const names = Object.keys(getTableColumns(table)).map((name) => [name, sql.placeholder(name)])
   return Object.fromEntries(names) as Record<keyof T['$inferInsert'], Placeholder>
 }
+
+/** Prepares statements of plain SQL when they are first used. */
+export const lazyStatements =
+  (sqlite: Database) =>
+  <Row, Args extends SQLQueryBindings[] = SQLQueryBindings[]>(text: string) =>
+    lazy(() => sqlite.prepare<Row, Args>(text))
 
 /** Columns, by default all of a table, for a plain SELECT, each under its key in `schema.ts`. bun:sqlite then returns the row
  *  type, without mapping. Only for texts and integers. */

@@ -1,10 +1,9 @@
 import { eq } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { deliveries } from '../db/schema.ts'
-import { eachOf, listById } from '../db/statements.ts'
+import { eachOf, lazyStatements, listById } from '../db/statements.ts'
 import { type Clock, day } from '../lib/clock.ts'
 import { firstIdAt } from '../lib/ids.ts'
-import { lazy } from '../lib/lazy.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
 import { withoutAddresses } from '../lib/text.ts'
 import type { DeliveryChannel } from '../lib/vocabulary.ts'
@@ -25,26 +24,20 @@ const inspected = 1_000
 
 /** Results of the mails and pushes to each user. A job has one row, written with its outcome. */
 export function createDeliveryStore(orm: Orm, clock: Clock) {
-  const sqlite = orm.$client
-  const upsert = lazy(() =>
-    sqlite.prepare(
-      `INSERT INTO deliveries (user_id, id, channel, kind, state, attempts, answer, at)
-       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM users WHERE id = ?1 AND deleted_at IS NULL
-       ON CONFLICT DO UPDATE SET
-         state = excluded.state, attempts = excluded.attempts, answer = excluded.answer, at = excluded.at`,
-    ),
+  const statement = lazyStatements(orm.$client)
+  const upsert = statement(
+    `INSERT INTO deliveries (user_id, id, channel, kind, state, attempts, answer, at)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM users WHERE id = ?1 AND deleted_at IS NULL
+     ON CONFLICT DO UPDATE SET
+       state = excluded.state, attempts = excluded.attempts, answer = excluded.answer, at = excluded.at`,
   )
   // The condition of the partial index, as it stands there: otherwise SQLite would not use it.
   const isFailing = "state IN ('waiting', 'failed')"
-  const skip = lazy(() =>
-    sqlite.prepare(`UPDATE deliveries SET state = 'skipped' WHERE id = ? AND ${isFailing}`),
-  )
-  const failing = lazy(() =>
-    sqlite.prepare<{ answer: string }, [string, string, number]>(
-      `SELECT answer FROM
-         (SELECT * FROM deliveries WHERE ${isFailing} AND id > ? ORDER BY id DESC LIMIT ${inspected})
-       WHERE channel = ? AND (state = 'failed' OR attempts >= ?) LIMIT 1`,
-    ),
+  const skip = statement(`UPDATE deliveries SET state = 'skipped' WHERE id = ? AND ${isFailing}`)
+  const failing = statement<{ answer: string }, [string, string, number]>(
+    `SELECT answer FROM
+       (SELECT * FROM deliveries WHERE ${isFailing} AND id > ? ORDER BY id DESC LIMIT ${inspected})
+     WHERE channel = ? AND (state = 'failed' OR attempts >= ?) LIMIT 1`,
   )
   const of = (userId: string) => eq(deliveries.userId, userId)
 

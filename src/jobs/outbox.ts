@@ -1,11 +1,10 @@
 import { and, asc, count, eq, gt, isNotNull, isNull, lte, not, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { outbox } from '../db/schema.ts'
-import { listById } from '../db/statements.ts'
+import { lazyStatements, listById } from '../db/statements.ts'
 import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
-import { lazy } from '../lib/lazy.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
 
 /** The payloads of jobs, by kind; modules add theirs. They refer to rows by id and hold no secrets: tokens are made when a
@@ -46,60 +45,44 @@ const inState = (state: JobState | undefined): SQL | undefined =>
 /** The job queue (transactional outbox): a job is inserted in the transaction of the change that needs it. */
 export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   let onAdded = (_added: Added) => {}
-  const sqlite = orm.$client
-  const insert = lazy(() =>
-    sqlite.prepare<unknown, [string, string, string, string, number, number]>(
-      'INSERT INTO outbox (id, kind, receiver, payload, created_at, run_at) VALUES (?, ?, ?, ?, ?, ?)',
-    ),
+  const statement = lazyStatements(orm.$client)
+  const insert = statement<unknown, [string, string, string, string, number, number]>(
+    'INSERT INTO outbox (id, kind, receiver, payload, created_at, run_at) VALUES (?, ?, ?, ?, ?, ?)',
   )
-  const due = lazy(() =>
-    sqlite.prepare<{ id: string }, [string, string, number, number]>(
-      `SELECT id FROM outbox WHERE kind = ? AND receiver = ? AND dead_at IS NULL AND run_at <= ?
-       ORDER BY run_at, id LIMIT ?`,
-    ),
+  const due = statement<{ id: string }, [string, string, number, number]>(
+    `SELECT id FROM outbox WHERE kind = ? AND receiver = ? AND dead_at IS NULL AND run_at <= ?
+     ORDER BY run_at, id LIMIT ?`,
   )
-  const dueById = lazy(() =>
-    sqlite.prepare<DueRow, [string, number]>(
-      `SELECT id, kind, receiver, payload, attempts + 1 AS attempts FROM outbox
-       WHERE id = ? AND dead_at IS NULL AND run_at <= ?`,
-    ),
+  const dueById = statement<DueRow, [string, number]>(
+    `SELECT id, kind, receiver, payload, attempts + 1 AS attempts FROM outbox
+     WHERE id = ? AND dead_at IS NULL AND run_at <= ?`,
   )
   // Two queries, each with one seek in the index on (kind, receiver). A single comparison of both columns would make SQLite
   // scan all jobs of a receiver.
-  const firstOfReceiverAfter = lazy(() =>
-    sqlite.prepare<Head, [string, string]>(
-      `SELECT kind, receiver, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind = ? AND receiver > ?
-       ORDER BY receiver, run_at LIMIT 1`,
-    ),
+  const firstOfReceiverAfter = statement<Head, [string, string]>(
+    `SELECT kind, receiver, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind = ? AND receiver > ?
+     ORDER BY receiver, run_at LIMIT 1`,
   )
-  const firstOfKindAfter = lazy(() =>
-    sqlite.prepare<Head, [string]>(
-      `SELECT kind, receiver, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind > ?
-       ORDER BY kind, receiver, run_at LIMIT 1`,
-    ),
+  const firstOfKindAfter = statement<Head, [string]>(
+    `SELECT kind, receiver, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind > ?
+     ORDER BY kind, receiver, run_at LIMIT 1`,
   )
-  const waitingIn = lazy(() =>
-    sqlite.prepare<{ n: number }, [string, string, number]>(
-      `SELECT count(*) AS n FROM
-         (SELECT 1 FROM outbox WHERE kind = ? AND receiver = ? AND dead_at IS NULL LIMIT ?)`,
-    ),
+  const waitingIn = statement<{ n: number }, [string, string, number]>(
+    `SELECT count(*) AS n FROM
+       (SELECT 1 FROM outbox WHERE kind = ? AND receiver = ? AND dead_at IS NULL LIMIT ?)`,
   )
   // In the order of ids, because the jobs of a receiver that has too many are the oldest of all.
-  const removeOldest = lazy(() =>
-    sqlite.prepare<{ id: string }, [string, string, number]>(
-      `DELETE FROM outbox WHERE id IN
-         (SELECT id FROM outbox WHERE +kind = ? AND +receiver = ? AND +dead_at IS NULL AND id > ''
-          ORDER BY id LIMIT ?)
-       RETURNING id`,
-    ),
+  const removeOldest = statement<{ id: string }, [string, string, number]>(
+    `DELETE FROM outbox WHERE id IN
+       (SELECT id FROM outbox WHERE +kind = ? AND +receiver = ? AND +dead_at IS NULL AND id > ''
+        ORDER BY id LIMIT ?)
+     RETURNING id`,
   )
-  const waitingAfter = lazy(() =>
-    sqlite.prepare<{ id: string }, [string, string, string, number, number, number]>(
-      `SELECT id FROM outbox WHERE +kind = ? AND +receiver = ? AND +dead_at IS NULL AND id > ? AND created_at >= ?
-         AND run_at > ? ORDER BY id LIMIT ?`,
-    ),
+  const waitingAfter = statement<{ id: string }, [string, string, string, number, number, number]>(
+    `SELECT id FROM outbox WHERE +kind = ? AND +receiver = ? AND +dead_at IS NULL AND id > ? AND created_at >= ?
+       AND run_at > ? ORDER BY id LIMIT ?`,
   )
-  const remove = lazy(() => sqlite.prepare<unknown, [string]>('DELETE FROM outbox WHERE id = ?'))
+  const remove = statement<unknown, [string]>('DELETE FROM outbox WHERE id = ?')
 
   function countSome(which: SQL): number {
     const some = orm

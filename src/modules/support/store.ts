@@ -14,7 +14,13 @@ import {
 } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketMessages, ticketNotes, tickets, users } from '../../db/schema.ts'
-import { eachRow, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
+import {
+  eachRow,
+  lazyStatements,
+  placeholders,
+  prepareInsert,
+  selectList,
+} from '../../db/statements.ts'
 import { lazy } from '../../lib/lazy.ts'
 import {
   cutAtLimit,
@@ -45,29 +51,20 @@ const notWaiting = 2 * waitingUntil
 /** SQL over tickets, their messages and their history. Owners read through it, so it never reads notes. */
 export function createTicketStore(orm: Orm) {
   const sqlite = orm.$client
+  const statement = lazyStatements(sqlite)
   const columns = selectList(tickets)
-  const byId = lazy(() =>
-    sqlite.prepare<TicketRow, [string]>(`SELECT ${columns} FROM tickets WHERE id = ?`),
+  const byId = statement<TicketRow, [string]>(`SELECT ${columns} FROM tickets WHERE id = ?`)
+  const newestOfUser = statement<{ seq: number | null }, [string]>(
+    'SELECT max(user_seq) AS seq FROM tickets WHERE user_id = ?',
   )
-  const newestOfUser = lazy(() =>
-    sqlite.prepare<{ seq: number | null }, [string]>(
-      'SELECT max(user_seq) AS seq FROM tickets WHERE user_id = ?',
-    ),
+  const ofUser = statement<TicketRow, [string, number, number, number]>(
+    `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq < ? ORDER BY user_seq DESC LIMIT ? OFFSET ?`,
   )
-  const ofUser = lazy(() =>
-    sqlite.prepare<TicketRow, [string, number, number, number]>(
-      `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq < ? ORDER BY user_seq DESC LIMIT ? OFFSET ?`,
-    ),
+  const ofUserAfter = statement<TicketRow, [string, number, number]>(
+    `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq > ? ORDER BY user_seq LIMIT ?`,
   )
-  const ofUserAfter = lazy(() =>
-    sqlite.prepare<TicketRow, [string, number, number]>(
-      `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq > ? ORDER BY user_seq LIMIT ?`,
-    ),
-  )
-  const old = lazy(() =>
-    sqlite.prepare<TicketRow, [number, number]>(
-      `SELECT ${columns} FROM tickets WHERE status = 'closed' AND settled_at < ? ORDER BY settled_at LIMIT ?`,
-    ),
+  const old = statement<TicketRow, [number, number]>(
+    `SELECT ${columns} FROM tickets WHERE status = 'closed' AND settled_at < ? ORDER BY settled_at LIMIT ?`,
   )
   const messagesOf = lazy(() =>
     orm

@@ -1,7 +1,7 @@
 import { and, asc, count, eq, gte, inArray, isNull, ne, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
-import { listById } from '../../db/statements.ts'
+import { lazyStatements, listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { minute } from '../../lib/clock.ts'
 import { lazy } from '../../lib/lazy.ts'
@@ -15,7 +15,7 @@ const value = sql.placeholder
 
 /** SQL over webhooks and their deliveries. The queries for each delivery are prepared. */
 export function createWebhookStore(orm: Orm) {
-  const sqlite = orm.$client
+  const statement = lazyStatements(orm.$client)
   const byId = lazy(() =>
     orm
       .select()
@@ -23,22 +23,16 @@ export function createWebhookStore(orm: Orm) {
       .where(eq(webhooks.id, value('id')))
       .prepare(),
   )
-  const externalId = lazy(() =>
-    sqlite.prepare<{ externalId: string | null }, [string]>(
-      'SELECT external_id AS externalId FROM users WHERE id = ?',
-    ),
+  const externalId = statement<{ externalId: string | null }, [string]>(
+    'SELECT external_id AS externalId FROM users WHERE id = ?',
   )
-  const someExternalId = lazy(() =>
-    sqlite.prepare('SELECT 1 FROM users WHERE external_id IS NOT NULL LIMIT 1'),
-  )
-  const upsert = lazy(() =>
-    sqlite.prepare(
-      `INSERT INTO webhook_deliveries
-         (webhook_id, id, event, status, attempts, response_status, response, created_at, attempted_at)
-       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM webhooks WHERE id = ?1
-       ON CONFLICT DO UPDATE SET status = excluded.status, attempts = excluded.attempts,
-         response_status = excluded.response_status, response = excluded.response, attempted_at = excluded.attempted_at`,
-    ),
+  const someExternalId = statement('SELECT 1 FROM users WHERE external_id IS NOT NULL LIMIT 1')
+  const upsert = statement(
+    `INSERT INTO webhook_deliveries
+       (webhook_id, id, event, status, attempts, response_status, response, created_at, attempted_at)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM webhooks WHERE id = ?1
+     ON CONFLICT DO UPDATE SET status = excluded.status, attempts = excluded.attempts,
+       response_status = excluded.response_status, response = excluded.response, attempted_at = excluded.attempted_at`,
   )
   const ofWebhook = (webhookId: string) => eq(webhookDeliveries.webhookId, webhookId)
   const oneDelivery = (webhookId: string, id: string) =>
