@@ -53,6 +53,9 @@ export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T)
   }
 }
 
+export const countRows = (orm: Orm, table: SQLiteTable, which?: SQL): number =>
+  orm.select({ n: count() }).from(table).where(which).get()?.n ?? 0
+
 /** Reads the rows of a table that match, in the order of a key, and in small chunks like `eachRow`. */
 export function eachOf<T extends SQLiteTable, K extends keyof T['$inferSelect'] & string>(
   orm: Orm,
@@ -118,6 +121,6 @@ export function listById<Row extends { id: string }>(
         .limit(limit)
         .offset(offset)
         .all() as Row[], // the rows of the table, or of `select`
-    count: counted ?? (() => orm.select({ n: count() }).from(id.table).where(which).get()?.n ?? 0),
+    count: counted ?? (() => countRows(orm, id.table, which)),
   })
 }

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNull, lte, ne, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import {
@@ -10,6 +10,7 @@ import {
   totpFactors,
   users,
 } from '../../db/schema.ts'
+import { countRows } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { AppError } from '../../lib/errors.ts'
 
@@ -35,8 +36,6 @@ export function createAccountStore(orm: Orm) {
   const byId = prepareFind(users.id)
   const byEmail = prepareFind(users.email)
   const byExternalId = prepareFind(users.externalId)
-  const countWhere = (which: SQL | undefined): number =>
-    orm.select({ n: count() }).from(users).where(which).get()?.n ?? 0
 
   return {
     insert(user: NewUser): UserRow {
@@ -63,10 +62,10 @@ export function createAccountStore(orm: Orm) {
     findByEmail: (email: string): UserRow | undefined => byEmail.get({ value: email }),
     findByExternalId: (externalId: string): UserRow | undefined =>
       byExternalId.get({ value: externalId }),
-    hasAdmin: () => countWhere(enabledAdmin) > 0,
+    hasAdmin: () => countRows(orm, users, enabledAdmin) > 0,
     listAdmins: (): Pick<UserRow, 'id' | 'email'>[] =>
       orm.select({ id: users.id, email: users.email }).from(users).where(enabledAdmin).all(),
-    isOnlyAdmin: (id: string) => countWhere(and(enabledAdmin, ne(users.id, id))) === 0,
+    isOnlyAdmin: (id: string) => countRows(orm, users, and(enabledAdmin, ne(users.id, id))) === 0,
     update(id: string, changes: UserChanges): void {
       if (Object.values(changes).every((change) => change === undefined)) return
       orm.update(users).set(changes).where(eq(users.id, id)).run()

@@ -1,6 +1,5 @@
 import {
   and,
-  count,
   desc,
   eq,
   getTableColumns,
@@ -20,7 +19,7 @@ import {
   reports,
   ticketMessages,
 } from '../../db/schema.ts'
-import { eachOf } from '../../db/statements.ts'
+import { countRows, eachOf } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
@@ -72,8 +71,7 @@ export function createFileStore(orm: Orm) {
         .limit(limit)
         .all()
         .map(({ id }) => id),
-    countOf: (ownerId: string): number =>
-      orm.select({ n: count() }).from(files).where(eq(files.ownerId, ownerId)).get()?.n ?? 0,
+    countOf: (ownerId: string): number => countRows(orm, files, eq(files.ownerId, ownerId)),
     /** Complete files of an owner that were not removed, newest first. */
     list: (ownerId: string, range: ListRange): Listing<FileRow> => {
       // The partial index holds only such files.
@@ -93,7 +91,7 @@ export function createFileStore(orm: Orm) {
             .offset(offset)
             .all()
         },
-        count: () => orm.select({ n: count() }).from(files).where(own).get()?.n ?? 0,
+        count: () => countRows(orm, files, own),
       })
     },
     /** Every complete file of an owner. */

@@ -1,8 +1,8 @@
-import { and, asc, count, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { reports, users } from '../../db/schema.ts'
-import { eachOf, listById } from '../../db/statements.ts'
+import { countRows, eachOf, listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
@@ -85,8 +85,7 @@ export function createReportStore(orm: Orm) {
         .map(({ at }) => at),
     eachBy: (reporterId: string) => eachOf(orm, reports, 'id', eq(reports.reporterId, reporterId)),
     countBy: (reporterId: string): number =>
-      orm.select({ n: count() }).from(reports).where(eq(reports.reporterId, reporterId)).get()?.n ??
-      0,
+      countRows(orm, reports, eq(reports.reporterId, reporterId)),
     /** @returns the ids of deleted reports by a reporter */
     deleteSomeBy(reporterId: string, limit: number): string[] {
       const some = orm

@@ -1,7 +1,7 @@
-import { and, asc, count, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { announcements, users } from '../../db/schema.ts'
-import { listById } from '../../db/statements.ts'
+import { countRows, listById } from '../../db/statements.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
@@ -38,7 +38,6 @@ export function createAnnouncementStore(orm: Orm) {
     /** Newest first. */
     list: (range: ListRange) =>
       listById(orm, range, {
-        name: 'announcements',
         id: announcements.id,
         select: (which) => selectItems().where(which),
       }),
@@ -57,8 +56,7 @@ export function createAnnouncementStore(orm: Orm) {
       return orm.select().from(announcements).where(own).get()
     },
     /** Counts enabled users, all or those with a role. */
-    countPeople: (role: Role | null): number =>
-      orm.select({ n: count() }).from(users).where(reached(role)).get()?.n ?? 0,
+    countPeople: (role: Role | null): number => countRows(orm, users, reached(role)),
     /** The next users, ordered by id. */
     listPeople: (role: Role | null, after: string, limit: number): string[] =>
       orm

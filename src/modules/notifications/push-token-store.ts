@@ -56,7 +56,6 @@ export function createPushTokenStore(orm: Orm) {
     /** Newest first. */
     listLive: (userId: string, range: ListRange): Listing<PushTokenRow> =>
       listById(orm, range, {
-        name: 'push_tokens',
         id: pushTokens.id,
         which: ofUser(userId),
         select: selectLive,

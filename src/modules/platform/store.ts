@@ -1,7 +1,7 @@
-import { and, asc, count, eq, gt, isNull, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys, type users } from '../../db/schema.ts'
-import { eachOf, listById } from '../../db/statements.ts'
+import { countRows, eachOf, listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
@@ -115,7 +115,7 @@ export function createFeedStore(orm: Orm) {
             .limit(limit)
             .offset(offset)
             .all(),
-        count: () => orm.select({ n: count() }).from(follows).where(ofHost).get()?.n ?? 0,
+        count: () => countRows(orm, follows, ofHost),
       })
     },
     findCall: (id: string): CallRow | undefined =>

@@ -1,7 +1,8 @@
-import { and, count, desc, eq, getTableColumns, gte, inArray, isNull, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, gte, inArray, isNull, lt, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketNotes, tickets, users } from '../../db/schema.ts'
+import { countRows } from '../../db/statements.ts'
 import { lazy } from '../../lib/lazy.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { TicketStatus } from '../../lib/vocabulary.ts'
@@ -80,8 +81,7 @@ export function createDeskStore(orm: Orm) {
       return found
     },
     listByNumber,
-    count: (filter: TicketFilter): number =>
-      orm.select({ n: count() }).from(tickets).where(matching(filter)).get()?.n ?? 0,
+    count: (filter: TicketFilter): number => countRows(orm, tickets, matching(filter)),
     list(filter: TicketFilter, { limit, offset, before: after }: RowRange<DeskPosition>) {
       const { n, queueKey } = tickets
       const isAfter = after && sql`(${queueKey}, ${n}) > (${after.queueKey}, ${after.n})`

@@ -1,7 +1,6 @@
 import {
   and,
   asc,
-  count,
   desc,
   eq,
   getTableColumns,
@@ -15,6 +14,7 @@ import {
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketMessages, ticketNotes, tickets, users } from '../../db/schema.ts'
 import {
+  countRows,
   eachRow,
   lazyStatements,
   placeholders,
@@ -128,18 +128,18 @@ export function createTicketStore(orm: Orm) {
       sqlite.run('DELETE FROM ticket_search WHERE rowid = ?', [n])
       return ids.filter(({ attachments }) => attachments !== null).map((message) => message.id)
     },
-    countOfUser: (userId: string): number =>
-      orm.select({ n: count() }).from(tickets).where(eq(tickets.userId, userId)).get()?.n ?? 0,
+    countOfUser: (userId: string): number => countRows(orm, tickets, eq(tickets.userId, userId)),
     /** A user's tickets, newest first. `before` is a `userSeq`. */
     listOfUser: (userId: string, { limit, offset, before }: RowRange<number>): TicketRow[] =>
       ofUser().all(userId, before ?? Number.MAX_SAFE_INTEGER, limit, offset),
     /** Tickets that were closed before a time, the first closed first. */
     listOld: (closedBefore: number, limit: number): TicketRow[] => old().all(closedBefore, limit),
-    countOld(closedBefore: number): number {
-      const { status, settledAt } = tickets
-      const which = and(eq(status, 'closed'), lt(settledAt, closedBefore))
-      return orm.select({ n: count() }).from(tickets).where(which).get()?.n ?? 0
-    },
+    countOld: (closedBefore: number): number =>
+      countRows(
+        orm,
+        tickets,
+        and(eq(tickets.status, 'closed'), lt(tickets.settledAt, closedBefore)),
+      ),
     /** Oldest first. */
     eachOfUser: (userId: string) =>
       eachRow<TicketRow>((last, limit) => ofUserAfter().all(userId, last?.userSeq ?? 0, limit)),

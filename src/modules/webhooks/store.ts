@@ -1,7 +1,7 @@
-import { and, asc, count, eq, gte, inArray, isNull, ne, sql } from 'drizzle-orm'
+import { and, asc, eq, gte, inArray, isNull, ne, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
-import { lazyStatements, listById } from '../../db/statements.ts'
+import { countRows, lazyStatements, listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { minute } from '../../lib/clock.ts'
 import { lazy } from '../../lib/lazy.ts'
@@ -49,7 +49,7 @@ export function createWebhookStore(orm: Orm) {
     /** Newest first. */
     list: (range: ListRange): Listing<WebhookRow> => listById(orm, range, { id: webhooks.id }),
     listAll: (): WebhookRow[] => orm.select().from(webhooks).all(),
-    count: (): number => orm.select({ n: count() }).from(webhooks).get()?.n ?? 0,
+    count: (): number => countRows(orm, webhooks),
     /** Stores the outcome of an attempt, unless the webhook has been deleted. */
     upsertDelivery(row: DeliveryRow): void {
       const { webhookId, id, event, status, attempts, createdAt, attemptedAt } = row

@@ -1,6 +1,7 @@
-import { and, asc, count, eq, gt, isNotNull, isNull, or, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNotNull, isNull, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../../db/open.ts'
 import { users } from '../../../db/schema.ts'
+import { countRows } from '../../../db/statements.ts'
 import { parseId } from '../../../lib/ids.ts'
 import type { RowRange } from '../../../lib/list-range.ts'
 import type { Role } from '../../../lib/vocabulary.ts'
@@ -27,7 +28,7 @@ export function createUserSearchStore(orm: Orm) {
       return found.orderBy(asc(users.id)).limit(limit).offset(offset).all()
     },
     count(filter: UserFilter): number {
-      const found = orm.select({ n: count() }).from(users).where(matching(filter)).get()?.n ?? 0
+      const found = countRows(orm, users, matching(filter))
       return filter.q === undefined ? found : Math.min(found, maxFound)
     },
   }
