@@ -7,7 +7,7 @@ import { linkTo } from '../../lib/links.ts'
 import { createLru } from '../../lib/lru.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
 import { excerptOf, isVisible, plainName } from '../../lib/text.ts'
-import type { Mailer } from '../../outside/mail/mailer.ts'
+import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 import type { Preferences } from './preferences.ts'
 import type { NotificationStore } from './store.ts'
@@ -92,7 +92,7 @@ export function createUnreadMail(core: Core, parts: Parts) {
       ...renderMail(settings, 'unread_messages', { locale, name, link, items, about }),
       to,
       locale,
-      messageId: `<${id.toLowerCase()}@${config.issuer}>`,
+      messageId: messageIdOf(id, config),
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Core } from '../../core.ts'
 import { day, hour } from '../../lib/clock.ts'
-import type { Mailer } from '../../outside/mail/mailer.ts'
+import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 import { listVerifiedAdmins } from './admin-store.ts'
 
@@ -39,8 +39,6 @@ export function startDrill(
     await Promise.all(listVerifiedAdmins(orm).map((admin) => notify(admin, reason)))
   }
 
-  const messageId = () => `<${newId().toLowerCase()}@${config.issuer}>`
-
   type Admin = ReturnType<typeof listVerifiedAdmins>[number]
 
   async function notify({ email: to, locale, displayName: name }: Admin, reason: string) {
@@ -48,7 +46,7 @@ export function startDrill(
     const link = `${config.publicUrl}/console/system`
     const mail = renderMail(settings, 'bucket_failed', { locale, name, link, fields })
     await mailer
-      .send({ ...mail, to, locale, messageId: messageId() })
+      .send({ ...mail, to, locale, messageId: messageIdOf(newId(), config) })
       .catch((error: unknown) => log.error('the mail about the bucket was not sent', { error }))
   }
 

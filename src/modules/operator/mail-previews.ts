@@ -1,3 +1,4 @@
+import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import type { ShownSettings } from '../../db/settings-store.ts'
@@ -17,20 +18,12 @@ import {
 } from '../../lib/mail-texts.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { inPlatformStyle } from '../../outside/mail/face.ts'
-import type { Mail, Mailer } from '../../outside/mail/mailer.ts'
+import { type Mail, type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
 import { type MailItem, ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
-import type { SettingChanges } from '../../settings.ts'
 import { findAdmin } from './admin-store.ts'
+import type { MailTextPreviewRequest } from './model.ts'
 
-export type PreviewRequest = {
-  kind: MailKind
-  lang: Locale
-  subject?: string | null | undefined
-  body?: string | null | undefined
-  /** In place of the stored ones. */
-  settings?: SettingChanges | null | undefined
-  send?: boolean | null | undefined
-}
+type PreviewRequest = Static<typeof MailTextPreviewRequest>
 
 const aboutOf: Record<StoppableMail, PreferenceType[]> = {
   notifications: ['support_reply', 'broadcast'],
@@ -56,8 +49,7 @@ export function createMailPreviews(core: Core, mailer: Mailer) {
 
   async function send(mail: Omit<Mail, 'messageId'>) {
     sent.mustTake(sentPerHour, clock.now())
-    const messageId = `<${newId().toLowerCase()}@${new URL(config.publicUrl).hostname}>`
-    await mailer.send({ ...mail, messageId })
+    await mailer.send({ ...mail, messageId: messageIdOf(newId(), config) })
   }
 
   return {

@@ -4,7 +4,7 @@ import type { JobHandler } from '../../jobs/runner.ts'
 import { day } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
-import type { Mailer } from '../../outside/mail/mailer.ts'
+import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
 import { type OwnerMessage, ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
 import type { DeskItem, DeskStore } from './desk-store.ts'
 import type { TicketStore } from './store.ts'
@@ -32,8 +32,6 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   // The first of several jobs mails everything; the others find nothing left.
   const oneAtATime = createKeyedSemaphore(1)
 
-  const messageIdOf = (jobId: string) =>
-    `<${jobId.toLowerCase()}@${new URL(config.publicUrl).hostname}>`
   const linkTo = ({ id }: { id: string }) => `${config.publicUrl}/console#ticket=${id}`
 
   function ownerMessageOf(item: DeskItem, body: string): OwnerMessage {
@@ -68,7 +66,12 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
         }),
         replyTo: replyToOf(items, inbox),
       }
-      await mailer.send({ ...mail, to: inbox, locale: inboxLocale, messageId: messageIdOf(jobId) })
+      await mailer.send({
+        ...mail,
+        to: inbox,
+        locale: inboxLocale,
+        messageId: messageIdOf(jobId, config),
+      })
       await write(() => due.forEach(store.updateInboxMailed))
       return due.length === maxPerMail ? { againAfterMilliseconds: 0 } : undefined
     })
@@ -108,7 +111,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     }
     const delivery = { userId, channel: 'email' } as const
     await deliver(delivery, () =>
-      mailer.send({ ...mail, to, locale, messageId: messageIdOf(jobId) }),
+      mailer.send({ ...mail, to, locale, messageId: messageIdOf(jobId, config) }),
     )
     await write(() => store.updateAssigneeMailed(id, newest.createdAt))
     return undefined

@@ -1,3 +1,4 @@
+import type { Config } from '../../config.ts'
 import type { ShownSettings } from '../../db/settings-store.ts'
 import type { Delivered } from '../../jobs/delivery-store.ts'
 import { PermanentFailure } from '../../lib/errors.ts'
@@ -25,6 +26,10 @@ export type Mail = {
   /** The same for every attempt, so that receivers recognise duplicates. */
   messageId: string
 }
+
+/** @param id of the job, or another one for a mail without a job */
+export const messageIdOf = (id: string, { issuer }: Pick<Config, 'issuer'>): string =>
+  `<${id.toLowerCase()}@${issuer}>`
 
 export type Mailer = {
   /** @throws RecipientRefused when a retry cannot help */

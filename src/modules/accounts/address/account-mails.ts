@@ -5,7 +5,7 @@ import type { JobKind, OutboxJobs } from '../../../jobs/outbox.ts'
 import type { Deliver, JobHandler, JobHandlers } from '../../../jobs/runner.ts'
 import type { Locale } from '../../../lib/i18n.ts'
 import type { MailKind } from '../../../lib/mail-texts.ts'
-import { type Mailer, RecipientRefused } from '../../../outside/mail/mailer.ts'
+import { type Mailer, messageIdOf, RecipientRefused } from '../../../outside/mail/mailer.ts'
 import { renderMail } from '../../../outside/mail/templates.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { UserRow } from '../store.ts'
@@ -35,7 +35,7 @@ export function createMailJobs(
   const { publicUrl } = config
 
   async function send(to: Recipient, { id, deliver }: Run, mail: ReturnType<typeof renderMail>) {
-    const messageId = `<${id.toLowerCase()}@${new URL(publicUrl).hostname}>`
+    const messageId = messageIdOf(id, config)
     const { state } = await deliver({ userId: to.id, channel: 'email' }, () =>
       mailer.send({ ...mail, to: to.email, locale: to.locale, messageId }),
     )
