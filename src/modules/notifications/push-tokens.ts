@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
-import { AppError, invalidField } from '../../lib/errors.ts'
+import { invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById } from '../../lib/ids.ts'
 import { type PushPlatform, serviceOf, targetOf } from '../../outside/push/pusher.ts'
 import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
 
@@ -63,10 +63,6 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
 
     /** @throws not_found (unknown or of another user) */
     remove: (userId: string, idText: string): Promise<void> =>
-      write(() => {
-        const id = parseId(idText)
-        if (id === undefined || !store.findLive(userId, id)) throw new AppError('not_found')
-        store.delete(id)
-      }),
+      write(() => store.delete(getById(idText, (id) => store.findLive(userId, id)).id)),
   }
 }

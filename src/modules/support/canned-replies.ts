@@ -38,6 +38,7 @@ const CannedReply = Type.Object(
 /** Prepared replies of the desk. They have no rules, so the routes read and write the rows without a service. */
 export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
   const { id } = cannedReplies
+  const isNamed = (text: string) => eq(id, parseId(text) ?? '')
 
   type Action = 'canned_reply_created' | 'canned_reply_changed' | 'canned_reply_deleted'
   /** Records the action in the audit log.
@@ -81,7 +82,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
           const changed = orm
             .update(cannedReplies)
             .set(trimmed(body))
-            .where(eq(id, knownId(params.id)))
+            .where(isNamed(params.id))
             .returning()
             .get()
           return recorded(changed, 'canned_reply_changed', by)
@@ -96,9 +97,8 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
     .delete(
       '/v1/admin/support/canned-replies/:id',
       async ({ params, context: { by } }) => {
-        const one = eq(id, knownId(params.id))
         await write(() => {
-          const deleted = orm.delete(cannedReplies).where(one).returning().get()
+          const deleted = orm.delete(cannedReplies).where(isNamed(params.id)).returning().get()
           recorded(deleted, 'canned_reply_deleted', by)
         })
       },
@@ -111,10 +111,4 @@ function trimmed({ title, body }: CannedReplyUpdate) {
     ...(typeof title === 'string' && { title: title.trim() }),
     ...(typeof body === 'string' && { body: body.trim() }),
   }
-}
-
-function knownId(text: string): string {
-  const id = parseId(text)
-  if (id === undefined) throw new AppError('not_found')
-  return id
 }

@@ -11,15 +11,17 @@ import { ticketUpdatedFrame } from './frames.ts'
 import type { DeskDetail, TicketCounts } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import type { Replayable, RequestedChanges, TicketChangesMaker } from './ticket-changes.ts'
+import type {
+  MessageRequest,
+  Replayable,
+  RequestedChanges,
+  TicketChangesMaker,
+} from './ticket-changes.ts'
 
 /** An admin's changes, and the name of the field with the assignee. */
 export type DeskUpdate = RequestedChanges & { assigneeField: string }
 
-export type Answer = {
-  body: string
-  fileUrls: readonly string[]
-  clientId: string | null
+export type Answer = MessageRequest & {
   status?: TicketStatus | undefined
   /** The newest message that the admin saw. */
   lastMessageId?: string | undefined
@@ -176,9 +178,9 @@ export function createDeskService(core: Core, parts: Parts) {
      *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (there is a newer message) ·
      *  ticket_full · idempotency_mismatch (same `clientId`, other content) */
     reply(by: ByUser, id: string, answer: Answer): Promise<Replayable<AuthoredMessage>> {
-      const { body, fileUrls, clientId, status, lastMessageId } = answer
+      const { status, lastMessageId, ...message } = answer
       const adminId = by.actor.id
-      const draft = { authorId: adminId, isAdmin: true, body, fileUrls, clientId }
+      const draft = { ...message, authorId: adminId, isAdmin: true }
       return write(() => {
         const ticket = mustFind(id)
         const earlier = changes.findReplayed(ticket.id, draft)

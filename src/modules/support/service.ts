@@ -9,17 +9,13 @@ import { type TicketContent, type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import {
   hasContent,
+  type MessageRequest,
   type Replayable,
   type RequestedChanges,
   type TicketChangesMaker,
 } from './ticket-changes.ts'
 
-type TicketRequest = {
-  content: TicketContent
-  body: string
-  fileUrls: readonly string[]
-  clientId: string | null
-}
+type TicketRequest = MessageRequest & { content: TicketContent }
 
 type Parts = {
   store: TicketStore
@@ -128,7 +124,7 @@ export function createTicketService(core: Core, parts: Parts) {
     reply(
       userId: string,
       id: string,
-      message: { body: string; fileUrls: readonly string[]; clientId: string | null },
+      message: MessageRequest,
     ): Promise<Replayable<TicketMessageRow>> {
       const draft = { ...message, authorId: userId, isAdmin: false }
       return write(() => {

@@ -15,13 +15,17 @@ export type RequestedChanges = {
   assigneeId?: string | null | undefined
 }
 
-type TicketDraft = {
-  authorId: string
-  /** Whether the author writes for the desk. */
-  isAdmin: boolean
+/** What a client sends of a message. */
+export type MessageRequest = {
   body: string
   fileUrls: readonly string[]
   clientId: string | null
+}
+
+type TicketDraft = MessageRequest & {
+  authorId: string
+  /** Whether the author writes for the desk. */
+  isAdmin: boolean
 }
 
 /** One update of a ticket; `actorId` is null for automatic changes. */

@@ -165,7 +165,7 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     return externalId === undefined ? [] : [[`${key.slice(0, -2)}external_id`, externalId]]
   }
 
-  return { job }
+  return job
 }
 
 type Delivery = { id: string; webhook: WebhookRow; event: WebhookEvent; attempts: number }

@@ -11,7 +11,8 @@ const kind = 'webhook_delivery'
 const action = 'webhook_events_dropped'
 
 /** Queues events for the subscribed webhooks, in the transaction of the event. Subscriptions are kept in memory, so that an
- *  event without subscribers costs one lookup. */
+ *  event without subscribers costs one lookup.
+ *  @returns the function that reads them again */
 export function subscribeWebhooks(
   { events, outbox, audit, clock, log, afterCommit }: Core,
   store: WebhookStore,
@@ -20,7 +21,7 @@ export function subscribeWebhooks(
   let subscribers = new Map<EventType, string[]>()
   reload()
 
-  function reload() {
+  function reload(): void {
     const next: typeof subscribers = new Map()
     for (const { id, events, disabledAt } of store.listAll()) {
       if (disabledAt !== null) continue
@@ -63,5 +64,5 @@ export function subscribeWebhooks(
     audit.record({ action, actor: { type: 'system' }, target, details: { host } })
   }
 
-  return { reload }
+  return reload
 }

@@ -42,15 +42,21 @@ export function createWebhooks(core: Core, neighbours: Neighbours) {
   const { notify, others } = neighbours
   const store = createWebhookStore(core.orm)
   const send = createSender(core, neighbours)
-  const { reload } = subscribeWebhooks(core, store)
+  const reload = subscribeWebhooks(core, store)
   const service = createWebhookService(core, { store, send, onChanged: reload })
-  const deliveries = createDeliveries(core, { store, send, notify, others, onDisabled: reload })
+  const webhook_delivery = createDeliveries(core, {
+    store,
+    send,
+    notify,
+    others,
+    onDisabled: reload,
+  })
 
   return {
     retention: deliveryRetention,
     routes: webhookRoutes(service),
     webhooks: webhookBodies,
-    jobs: { webhook_delivery: deliveries.job },
+    jobs: { webhook_delivery },
     stats: service.stats,
   } satisfies Module & Record<string, unknown>
 }

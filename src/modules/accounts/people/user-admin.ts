@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../../core.ts'
 import type { AuditAction, By } from '../../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../../lib/errors.ts'
-import { findById } from '../../../lib/ids.ts'
+import { findById, getById } from '../../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../../lib/list-range.ts'
 import { storedEmail } from '../../../lib/text.ts'
 import type { Role } from '../../../lib/vocabulary.ts'
@@ -33,11 +33,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
 
   /** Finds a deleted user, too.
    *  @throws not_found */
-  function getAny(idText: string): UserRow {
-    const user = findById(idText, store.find)
-    if (!user) throw new AppError('not_found')
-    return user
-  }
+  const getAny = (idText: string): UserRow => getById(idText, store.find)
 
   // Adoption locks out the current holder, who must not be the last admin.
   function adoptIfProved(user: UserRow, { emailVerified, externalId }: ManagedChanges, by: By) {
