@@ -158,8 +158,8 @@ const mutations: Mutation[] = [
   {
     name: 'a former address is not reserved',
     file: `${accounts}/address/one-time-token-store.ts`,
-    from: '.get() !== undefined',
-    to: '.get() === null',
+    from: 'return hasRow(orm, oneTimeTokens, and(reserved, byOther))',
+    to: 'return false',
   },
   {
     name: 'reuse is not detected',

@@ -56,6 +56,9 @@ export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T)
 export const countRows = (orm: Orm, table: SQLiteTable, which?: SQL): number =>
   orm.select({ n: count() }).from(table).where(which).get()?.n ?? 0
 
+export const hasRow = (orm: Orm, table: SQLiteTable, which: SQL | undefined): boolean =>
+  orm.select({ one: sql`1` }).from(table).where(which).limit(1).get() !== undefined
+
 /** Reads the rows of a table that match, in the order of a key, and in small chunks like `eachRow`. */
 export function eachOf<T extends SQLiteTable, K extends keyof T['$inferSelect'] & string>(
   orm: Orm,

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { broadcasts, users } from '../../db/schema.ts'
-import { eachOf } from '../../db/statements.ts'
+import { eachOf, hasRow } from '../../db/statements.ts'
 
 export type BroadcastRow = typeof broadcasts.$inferSelect
 export type BroadcastStore = ReturnType<typeof createBroadcastStore>
@@ -24,13 +24,7 @@ export function createBroadcastStore(orm: Orm) {
     maySend(senderId: string): boolean {
       const isHost = and(eq(users.role, 'host'), eq(users.emailVerified, true))
       const isSender = and(eq(users.id, senderId), isNull(users.disabledAt))
-      return (
-        orm
-          .select({ id: users.id })
-          .from(users)
-          .where(and(isSender, or(isHost, eq(users.role, 'admin'))))
-          .get() !== undefined
-      )
+      return hasRow(orm, users, and(isSender, or(isHost, eq(users.role, 'admin'))))
     },
     findByClientId(senderId: string, clientId: string): BroadcastRow | undefined {
       const own = and(eq(broadcasts.senderId, senderId), eq(broadcasts.clientId, clientId))

@@ -19,7 +19,7 @@ import {
   reports,
   ticketMessages,
 } from '../../db/schema.ts'
-import { countRows, eachOf } from '../../db/statements.ts'
+import { countRows, eachOf, hasRow } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
@@ -34,8 +34,7 @@ export type FileStore = ReturnType<typeof createFileStore>
 export function createFileStore(orm: Orm) {
   const stored = (id: string) => and(eq(files.id, id), isNotNull(files.storedAt))
   const shown = (id: string) => and(stored(id), isNull(files.removedAt))
-  const isUsed = (id: string): boolean =>
-    orm.select().from(fileUses).where(eq(fileUses.fileId, id)).limit(1).get() !== undefined
+  const isUsed = (id: string): boolean => hasRow(orm, fileUses, eq(fileUses.fileId, id))
 
   const listUsed = (usedBy: string): FileRow[] =>
     orm

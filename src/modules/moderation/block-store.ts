@@ -1,7 +1,7 @@
 import { and, desc, eq, isNotNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { blocks, users } from '../../db/schema.ts'
-import { eachRow, listById } from '../../db/statements.ts'
+import { eachRow, hasRow, listById } from '../../db/statements.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 
 export type BlockItem = {
@@ -44,11 +44,7 @@ export function createBlockStore(orm: Orm) {
         .all()
         .map(({ id }) => id),
     isBlocking: (userId: string, otherId: string): boolean =>
-      orm
-        .select({ id: blocks.id })
-        .from(blocks)
-        .where(and(side(userId, otherId), isNotNull(blocks.id)))
-        .get() !== undefined,
+      hasRow(orm, blocks, and(side(userId, otherId), isNotNull(blocks.id))),
     isPresent: (userId: string): boolean =>
       orm.select({ deletedAt: users.deletedAt }).from(users).where(eq(users.id, userId)).get()
         ?.deletedAt === null,

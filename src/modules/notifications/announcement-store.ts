@@ -1,7 +1,7 @@
 import { and, asc, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { announcements, users } from '../../db/schema.ts'
-import { countRows, listById } from '../../db/statements.ts'
+import { countRows, hasRow, listById } from '../../db/statements.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
@@ -48,8 +48,7 @@ export function createAnnouncementStore(orm: Orm) {
     /** Whether a user is an admin now. */
     maySend(senderId: string): boolean {
       const isAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt))
-      const sender = and(eq(users.id, senderId), isAdmin)
-      return orm.select({ id: users.id }).from(users).where(sender).get() !== undefined
+      return hasRow(orm, users, and(eq(users.id, senderId), isAdmin))
     },
     findByClientId(senderId: string, clientId: string): AnnouncementRow | undefined {
       const own = and(eq(announcements.senderId, senderId), eq(announcements.clientId, clientId))

@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { and, eq, gt, gte, ne, or, sql } from 'drizzle-orm'
 import type { Core } from '../../../core.ts'
 import { oneTimeTokens } from '../../../db/schema.ts'
+import { hasRow } from '../../../db/statements.ts'
 import { invalidField } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
 import type { TokenPurpose } from '../../../lib/vocabulary.ts'
@@ -27,6 +28,9 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       eq(oneTimeTokens.purpose, purpose),
       gt(oneTimeTokens.expiresAt, clock.now()),
     )
+
+  const own = (purpose: TokenPurpose, userId: string) =>
+    and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, purpose))
 
   return {
     /** @returns the token, which is not stored */
@@ -68,12 +72,11 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     /** Consumes the user's code.
      *  @returns false for a wrong or expired one, or without one; the fifth failure voids the code */
     redeemCode(userId: string, text: string): boolean {
-      const { purpose, expiresAt, failures } = oneTimeTokens
-      const own = and(eq(oneTimeTokens.userId, userId), eq(purpose, 'confirm'))
+      const { expiresAt, failures } = oneTimeTokens
       const row = orm
         .update(oneTimeTokens)
         .set({ failures: sql`${failures} + 1` })
-        .where(and(own, gt(expiresAt, clock.now())))
+        .where(and(own('confirm', userId), gt(expiresAt, clock.now())))
         .returning()
         .get()
       const isMatch = row?.hash === codeHash(userId, text.replace(/\s/g, ''))
@@ -83,11 +86,10 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     /** The addresses of a user's live tokens; `expiresAt` in ms since the epoch. */
     list(purpose: TokenPurpose, userId: string): { email: string; expiresAt: number }[] {
       const { email, expiresAt } = oneTimeTokens
-      const own = and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, purpose))
       const rows = orm
         .select({ email: sql<string>`${email}`, expiresAt })
         .from(oneTimeTokens)
-        .where(and(own, gt(expiresAt, clock.now())))
+        .where(and(own(purpose, userId), gt(expiresAt, clock.now())))
         .all()
       // An address may have several tokens, one for each mail.
       return [...new Map(rows.map((row) => [row.email, row])).values()]
@@ -96,31 +98,17 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     isReserved(email: string, userId = ''): boolean {
       // The purpose must be a literal: the partial index holds only these tokens.
       const reserved = sql`${oneTimeTokens.purpose} = 'undo_email'`
-      const { hash, expiresAt } = oneTimeTokens
-      return (
-        orm
-          .select({ hash })
-          .from(oneTimeTokens)
-          .where(
-            and(
-              reserved,
-              eq(oneTimeTokens.email, email),
-              ne(oneTimeTokens.userId, userId),
-              gt(expiresAt, clock.now()),
-            ),
-          )
-          .limit(1)
-          .get() !== undefined
-      )
+      const { email: address, userId: owner, expiresAt } = oneTimeTokens
+      const byOther = and(eq(address, email), ne(owner, userId), gt(expiresAt, clock.now()))
+      return hasRow(orm, oneTimeTokens, and(reserved, byOther))
     },
     /** Revokes a user's undo tokens for `email`, and those that expire at `expiresAt` or later. */
     revokeUndo(userId: string, change: { email: string; expiresAt?: number }): void {
       const { email, expiresAt } = oneTimeTokens
-      const own = and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, 'undo_email'))
       const since = change.expiresAt === undefined ? undefined : gte(expiresAt, change.expiresAt)
       orm
         .delete(oneTimeTokens)
-        .where(and(own, or(eq(email, change.email), since)))
+        .where(and(own('undo_email', userId), or(eq(email, change.email), since)))
         .run()
     },
     deleteOfUser(userId: string): void {
