@@ -1,14 +1,12 @@
 import type { Config } from '../config.ts'
 import { mustBeServable } from '../db/migrations.ts'
 import { isInUse } from '../db/open.ts'
-import { isoTime } from '../lib/clock.ts'
+import { day, isoTime } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { findRange } from '../replication/follower.ts'
 import { type Head, type Node, openNode } from '../replication/node.ts'
 import { differenceOf, refusalToStart } from '../replication/replication.ts'
 import type { Finding } from './check.ts'
-
-const snapshotDueMilliseconds = 2 * 86_400_000
 
 export const snapshotSubject = 'last snapshot'
 
@@ -71,11 +69,7 @@ async function checkSnapshot(node: Node, head: Head): Promise<Finding> {
   const at = range?.snapshots.at(-1)?.modifiedAt
   if (at === undefined) return { subject, problem: 'none: nothing can be restored' }
   const detail = isoTime(at)
-  return {
-    subject,
-    detail,
-    warning: Date.now() - at > snapshotDueMilliseconds ? detail : undefined,
-  }
+  return { subject, detail, warning: Date.now() - at > 2 * day ? detail : undefined }
 }
 
 /** A standby that does not know the version of the database cannot take over. */

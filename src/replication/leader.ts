@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { type PinnedPages, pinPages } from '../db/pinned-pages.ts'
 import { openWalReader, type WalIndex, type WalPosition, type WalReader } from '../db/wal-reader.ts'
 import type { Write } from '../db/writer.ts'
+import { day } from '../lib/clock.ts'
 import { AppError } from '../lib/errors.ts'
 import { createAppender } from './appender.ts'
 import { type Agreed, type LogPosition, pagesPerPiece } from './log.ts'
@@ -18,7 +19,6 @@ const pollMilliseconds = 50
 const retryAfterSeconds = 2
 const stallCheckMilliseconds = 200
 const restartMilliseconds = 2_000
-const dayMilliseconds = 86_400_000
 const maxPendingBytes = 64 * 1_048_576
 export const drainMilliseconds = 15_000
 const syncFile = promisify(fdatasync)
@@ -210,7 +210,7 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
 
   /** Sends a heartbeat (pair), or one entry a day (single) so that an idle day still gets a snapshot. */
   async function stayAlive() {
-    const due = appender.agreed().pair ? heartbeatMilliseconds() : dayMilliseconds
+    const due = appender.agreed().pair ? heartbeatMilliseconds() : day
     const rest = due - appender.silence()
     if (rest > 0 && !snapshots.isUrgent()) return await pause(rest, () => true)
     // Another process may have committed.

@@ -1,4 +1,5 @@
 import type { PinnedPages } from '../db/pinned-pages.ts'
+import { day, hour } from '../lib/clock.ts'
 import type { Appender } from './appender.ts'
 import type { LogPosition } from './log.ts'
 import type { Node } from './node.ts'
@@ -14,10 +15,8 @@ import {
 
 type Taken = { name: string; at: number }
 
-const dayMilliseconds = 86_400_000
 const retryMilliseconds = 60_000
 const urgentRetryMilliseconds = 2_000
-const trimMilliseconds = 3_600_000
 const watchMilliseconds = 30_000
 const looksPerList = 10
 /** Minimum number of log objects between two snapshots, which keeps restores short. The number grows with the snapshot,
@@ -114,7 +113,7 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
     return (
       objects >= Math.max(leastObjects, pieces * objectsPerPiece) ||
       bytes >= Math.max(leastBytes, newest?.bytes ?? 0) ||
-      Date.now() - since.at >= dayMilliseconds
+      Date.now() - since.at >= day
     )
   }
 
@@ -152,7 +151,7 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
           afterPiece: rest,
         })
         keep(taken)
-        if (isRequested || Date.now() - trimmedAt > trimMilliseconds) {
+        if (isRequested || Date.now() - trimmedAt > hour) {
           trimmedAt = Date.now()
           await trim(node, trimmedAt - settings.keepMilliseconds)
         }

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { zstdCompress } from 'bun'
 import type { PinnedPages } from '../db/pinned-pages.ts'
+import { day, hour } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import type { OpenBucket } from '../outside/bucket.ts'
 import {
@@ -38,9 +39,6 @@ export type Snapshot = {
   /** With the manifest. */
   keys: string[]
 }
-
-const hourMilliseconds = 3_600_000
-const dayMilliseconds = 24 * hourMilliseconds
 
 export const manifestOf = (name: string) => `snapshots/${name}/manifest`
 const pieceOf = (name: string, n: number) => `snapshots/${name}/${String(n).padStart(6, '0')}`
@@ -237,9 +235,9 @@ async function thin(bucket: OpenBucket, whole: (Listed & Snapshot)[]) {
   const hours = new Set<number>()
   const left: typeof whole = []
   for (const one of whole) {
-    const hour = Math.floor(one.modifiedAt / hourMilliseconds)
-    const isNeeded = !hours.has(hour) || one.modifiedAt > Date.now() - dayMilliseconds
-    hours.add(hour)
+    const which = Math.floor(one.modifiedAt / hour)
+    const isNeeded = !hours.has(which) || one.modifiedAt > Date.now() - day
+    hours.add(which)
     if (isNeeded || (await isBase(bucket, one.name))) left.push(one)
   }
   return left

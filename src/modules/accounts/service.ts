@@ -1,5 +1,6 @@
 import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
+import { day } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import { ipGroup } from '../../lib/ip-network.ts'
@@ -22,7 +23,7 @@ import type { UserChanges, UserRow } from './store.ts'
 
 /** Actions that make a client address known for `knownFor` milliseconds. */
 const knownBy = ['login_succeeded', 'user_registered', 'password_reset'] as const
-const knownFor = 30 * 86_400_000
+const knownFor = 30 * day
 
 export type AccountService = ReturnType<typeof createAccountService>
 

@@ -3,6 +3,7 @@ import { type Picture, pictureView } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { FileBytes, FileStorage, Upload } from '../../files/storage.ts'
+import { day } from '../../lib/clock.ts'
 import { AppError, fileTooLarge, invalidField, problem } from '../../lib/errors.ts'
 import { isShownInline, sniffedBytes } from './inline.ts'
 import { type FileUrls, fileNameOf, fileTypeOf } from './model.ts'
@@ -39,9 +40,9 @@ const largeChunkBytes = 262_144
 /** A decoder goes through all pixels for each scan of a JPEG. Cameras and editors write at most 14. */
 const maxScans = 100
 /** Removed messages can be reported for this long. */
-const keptForReports = 30 * 86_400_000
+const keptForReports = 30 * day
 /** The same as in the retention rule for unused files. */
-const keptUnused = 86_400_000
+const keptUnused = day
 
 /** Uploaded files. The row is inserted before the first byte and completed after the last. After a crash in between, the row
  *  counts towards the quota until it is deleted after a day. */

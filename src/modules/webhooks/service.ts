@@ -1,6 +1,7 @@
 import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
 import { inPieces } from '../../db/pieces.ts'
+import { day } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { isPublicAddress } from '../../lib/ip-network.ts'
@@ -22,7 +23,6 @@ type Parts = {
 export type WebhookService = ReturnType<typeof createWebhookService>
 
 const maxWebhooks = 100
-const formerSecretMilliseconds = 24 * 3_600_000
 
 type Action = Extract<AuditAction, `webhook_${string}`>
 
@@ -111,7 +111,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     renewSecret: (id: string, by: By): Promise<WebhookRow> =>
       write(() => {
         const { id: known, secret: formerSecret } = mustFind(id)
-        const formerSecretUntil = clock.now() + formerSecretMilliseconds
+        const formerSecretUntil = clock.now() + day
         const secret = newSecret()
         const webhook = store.update(known, { secret, formerSecret, formerSecretUntil })
         record('webhook_secret_renewed', by, webhook)

@@ -3,17 +3,18 @@ import { and, eq, gt, gte, ne, or, sql } from 'drizzle-orm'
 import type { Core } from '../../../core.ts'
 import { oneTimeTokens } from '../../../db/schema.ts'
 import { hasRow } from '../../../db/statements.ts'
+import { day, minute } from '../../../lib/clock.ts'
 import { invalidField } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
 import type { TokenPurpose } from '../../../lib/vocabulary.ts'
 
 export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
-  verify_email: 24 * 3_600_000,
-  reset_password: 30 * 60_000,
-  set_up: 30 * 60_000,
-  change_email: 24 * 3_600_000,
-  undo_email: 7 * 24 * 3_600_000,
-  confirm: 10 * 60_000,
+  verify_email: day,
+  reset_password: 30 * minute,
+  set_up: 30 * minute,
+  change_email: day,
+  undo_email: 7 * day,
+  confirm: 10 * minute,
 }
 
 /** A code is one of a million, so it is void after this many wrong attempts. */
