@@ -258,9 +258,7 @@ const maxProblems = 1_000
 /** The problems of an invalid value, each under its path, such as `data.amount` or `user_ids.3`. A problem of the whole
  *  value has the key `body`. */
 export function fieldProblems(schema: TSchema, value: unknown): FieldProblems {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { body: problem('not_an_object') }
-  }
+  if (!isObject(value)) return { body: problem('not_an_object') }
   const refined = refinementOf(schema)
   const errors = leafErrors(refined ? { ...schema, [Kind]: 'Object' } : schema, value)
   const found: FieldProblems = {}
@@ -326,6 +324,10 @@ function choicesOf(schema: TSchema): string[] {
   const options: TSchema[] | undefined = schema['anyOf']
   if (options) return options.flatMap(choicesOf)
   return [schema['const'] ?? schema['pattern']].filter((choice) => typeof choice === 'string')
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Parses JSON of this shape; undefined for any other text. */

@@ -1,3 +1,4 @@
+import { isObject } from './fields.ts'
 import type { Json } from './openapi-schemas.ts'
 
 /** Composes the example of a schema from the examples of its parts. An example of the schema itself takes precedence. A
@@ -40,10 +41,6 @@ export function merged(example: unknown, other: unknown): unknown {
   if (!isObject(example) || !isObject(other)) return other
   const fields = Object.entries(other).map(([name, value]) => [name, merged(example[name], value)])
   return { ...example, ...Object.fromEntries(fields) }
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function firstBranch({ anyOf }: Json): Json | undefined {

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { Count, createGuard, Sample } from '../api/fields.ts'
+import { Count, createGuard, isObject, Sample } from '../api/fields.ts'
 import { samples } from '../api/samples.ts'
 import { ErrorBody, errorBody } from '../lib/error-body.ts'
 import { AppError, invalidField } from '../lib/errors.ts'
@@ -133,8 +133,4 @@ export function errorFrame(refusal: AppError, locale: Locale, refused: unknown):
     ...(retryAfterSeconds !== undefined && { retry_after: retryAfterSeconds }),
     request: Object.fromEntries(fields),
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

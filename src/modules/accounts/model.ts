@@ -25,7 +25,7 @@ import { type FieldProblems, problem } from '../../lib/errors.ts'
 import { locales } from '../../lib/i18n.ts'
 import { externalIdRule } from '../../lib/ids.ts'
 import { isTimeZone } from '../../lib/quiet-hours.ts'
-import { roles } from '../../lib/vocabulary.ts'
+import { keyStates, roles } from '../../lib/vocabulary.ts'
 import { isGuessable } from './sign-in/passwords.ts'
 import type { SessionRow } from './sign-in/session-store.ts'
 import type { UserRow } from './store.ts'
@@ -45,10 +45,7 @@ const GivenRole = OneOf(roles, {
 })
 const Name = Text(nameRule, { examples: [samples.guest.name] })
 const LocaleField = OneOf(locales, { title: 'Locale' })
-const GivenLocale = OneOf(locales, {
-  title: 'Locale',
-  description: 'The language of mails and notifications.',
-})
+const GivenLocale = described(LocaleField, 'The language of mails and notifications.')
 
 export const registration = {
   email: Email(),
@@ -227,7 +224,6 @@ export const Jwks = Type.Object(
 )
 export type Jwks = Static<typeof Jwks>
 
-const keyStates = ['active', 'next', 'retired'] as const
 export const SigningKey = Type.Object({
   kid: Type.String(),
   state: OneOf(keyStates),

@@ -46,7 +46,7 @@ export const NewReport = Refined(
     {
       user_id: Maybe(Id({ description: 'The reported person.' })),
       message_id: Maybe(Id({ description: 'A message of one of your conversations.' })),
-      reason: OneOf(reportReasons, { title: 'ReportReason', description: 'The kind of offence.' }),
+      reason: described(ReasonField, 'The kind of offence.'),
       body: Maybe(reportText('A description for the admins.', bodyText)),
     },
     {
@@ -64,13 +64,11 @@ export const NewReport = Refined(
 
 export const ReportUpdate = Change(
   Body('ReportUpdate', {
-    status: Maybe(
-      OneOf(reportStatuses, {
-        title: 'ReportStatus',
-        description: 'Whether the report is handled.',
-        examples: ['resolved'],
-      }),
-    ),
+    status: Maybe({
+      ...ReportStatusField,
+      description: 'Whether the report is handled.',
+      examples: ['resolved'],
+    }),
     note: Maybe(reportText('A note for other admins.', 'Spoke to them.')),
   }),
 )

@@ -8,6 +8,7 @@ import {
   Flag,
   fieldProblems,
   Id,
+  isObject,
   Maybe,
   NamedPerson,
   Nullable,
@@ -185,6 +186,7 @@ export const NotifyResult = Type.Object(
   { title: 'NotifyResult' },
 )
 
+const PlatformField = OneOf(pushPlatforms, { title: 'PushPlatform' })
 const deviceToken = 'fGc3kZ1wQ0eLxV9:APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx'
 
 export const NewPushToken = Body('NewPushToken', {
@@ -195,14 +197,14 @@ export const NewPushToken = Body('NewPushToken', {
       examples: [deviceToken],
     },
   ),
-  platform: OneOf(pushPlatforms, { title: 'PushPlatform', description: 'The kind of device.' }),
+  platform: described(PlatformField, 'The kind of device.'),
 })
 
 export const PushToken = Type.Object(
   {
     id: Sample(samples.recordId),
     token: Sample(deviceToken),
-    platform: OneOf(pushPlatforms, { title: 'PushPlatform' }),
+    platform: PlatformField,
     created_at: Timestamp,
   },
   { title: 'PushToken' },
@@ -424,7 +426,7 @@ const dataRules: Record<string, TextRule> = {
 /** Checks `data` beyond its schema.
  *  @param ofPerson the rule for user ids */
 function dataProblems(data: unknown, ofPerson = id): FieldProblems {
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) return {}
+  if (!isObject(data)) return {}
   const bytes = Buffer.byteLength(JSON.stringify(data))
   if (bytes > maxDataBytes) return { data: problem('too_many_bytes', maxDataBytes) }
   const people = Object.fromEntries(personKeys.map((key) => [key, ofPerson]))

@@ -98,13 +98,11 @@ export const NewTicketMessage = Body('NewTicketMessage', {
 export const NewTicketReply = Body('NewTicketReply', {
   ...NewTicketMessage.properties,
   body: ReplyText,
-  status: Maybe(
-    OneOf(ticketStatuses, {
-      title: 'TicketStatus',
-      description: 'The state after the reply.',
-      examples: ['resolved'],
-    }),
-  ),
+  status: Maybe({
+    ...StatusField,
+    description: 'The state after the reply.',
+    examples: ['resolved'],
+  }),
   last_message_id: Maybe(
     Id({
       description: 'The newest message you have seen. With a newer one the response is 409.',

@@ -1,3 +1,4 @@
+import { isObject } from '../../api/fields.ts'
 import type { Core, Module } from '../../core.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { day, retryAfterMilliseconds } from '../../lib/clock.ts'
@@ -153,7 +154,7 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
   function withExternalIds(value: object): object {
     const entries = Object.entries(value).flatMap(([key, part]) => {
       const isPlatformData = key === 'data' && 'sender_id' in value
-      if (isRecord(part)) return [[key, isPlatformData ? part : withExternalIds(part)]]
+      if (isObject(part)) return [[key, isPlatformData ? part : withExternalIds(part)]]
       return [[key, part], ...externalIdBeside(key, part)]
     })
     return Object.fromEntries(entries)
@@ -175,9 +176,6 @@ const notSent: Outcome = {
   retryAfter: null,
   text: 'not sent: the webhook is switched off',
 }
-
-const isRecord = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const failureOf = (webhook: WebhookRow, { status, text }: Outcome) =>
   `${hostOf(webhook)}: ${status === null ? text : `answered ${status}`}`
