@@ -1,6 +1,6 @@
-import { timingSafeEqual } from 'node:crypto'
 import { loadKeyedHash } from '../../db/keyed-hash.ts'
 import type { Orm } from '../../db/open.ts'
+import { isSameSecret } from '../../lib/hash.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import { isPreferenceType, type PreferenceType } from '../../lib/vocabulary.ts'
 
@@ -20,8 +20,7 @@ export function createPreferenceLinks(orm: Orm, publicUrl: string) {
     read(token: string): { userId: string; types: PreferenceType[] } | undefined {
       const at = token.lastIndexOf('.')
       const content = token.slice(0, Math.max(at, 0))
-      const [shown, right] = [Buffer.from(token.slice(at + 1)), Buffer.from(hash(content))]
-      if (shown.length !== right.length || !timingSafeEqual(shown, right)) return undefined
+      if (!isSameSecret(token.slice(at + 1), hash(content))) return undefined
       const [userId = '', ...types] = content.split('~')
       return { userId, types: types.filter(isPreferenceType) }
     },
