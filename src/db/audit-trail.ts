@@ -1,6 +1,6 @@
 import { and, asc, count, desc, eq, gt, gte, inArray, lt, min, type SQL, sql } from 'drizzle-orm'
 import { type Clock, day, hour } from '../lib/clock.ts'
-import { quotaExceeded } from '../lib/errors.ts'
+import { throttled } from '../lib/errors.ts'
 import { firstIdAt, type NewId } from '../lib/ids.ts'
 import { lazy } from '../lib/lazy.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
@@ -114,7 +114,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         .where(and(eq(auditLog.targetId, userId), eq(auditLog.action, action), since))
         .get()
       if (!found || found.times < perHour) return
-      throw quotaExceeded((found.firstAt ?? 0) + hour - clock.now())
+      throw throttled('quota_exceeded', (found.firstAt ?? 0) + hour - clock.now())
     },
     findLatest: (action: AuditAction, targetIds?: readonly string[]): AuditRow | undefined =>
       orm

@@ -43,12 +43,11 @@ export async function restore(file: string, directory: string, options: Options)
   if (existsSync(own) && realpathSync(own) === realpathSync(file)) {
     throw new StartError(`${file} is the database itself`)
   }
-  return restoreFrom({ name: file, stage: fromFile(file) }, directory, options)
-}
-
-const fromFile = (file: string) => async (staged: string, stagedFiles: string) => {
-  await stage(file, staged)
-  return unpackFiles(staged, stagedFiles)
+  const stageFile: RestoreSource['stage'] = async (staged, stagedFiles) => {
+    await stage(file, staged)
+    return unpackFiles(staged, stagedFiles)
+  }
+  return restoreFrom({ name: file, stage: stageFile }, directory, options)
 }
 
 /** Replaces the database of a data directory. The new one is complete and checked before anything is replaced.
@@ -67,7 +66,11 @@ export async function restoreFrom(
   const stagedFiles = `${join(directory, filesDirectory)}.restoring`
   try {
     const isReplacing = hasData(path)
-    if (isReplacing) mustBeReplaceable(directory, options.isForced)
+    if (isReplacing && !options.isForced) {
+      throw new StartError(
+        `there is a database in ${directory}: --force replaces it, and keeps it aside`,
+      )
+    }
     removeDatabase(staged)
     rmSync(stagedFiles, { recursive: true, force: true })
     const hasFiles = await source.stage(staged, stagedFiles)
@@ -90,13 +93,6 @@ export async function restoreFrom(
     rmSync(stagedFiles, { recursive: true, force: true })
     unlock()
   }
-}
-
-function mustBeReplaceable(directory: string, isForced: boolean) {
-  if (isForced) return
-  throw new StartError(
-    `there is a database in ${directory}: --force replaces it, and keeps it aside`,
-  )
 }
 
 // Called before the database is replaced, because the database names the files.
@@ -124,7 +120,8 @@ function chownToDirectoryOwner(directory: string, hasFiles: boolean) {
   const { uid, gid } = statSync(directory)
   const files = hasFiles ? readdirSync(join(directory, filesDirectory)) : []
   const restored = [
-    ...[databaseFile, lockFile],
+    databaseFile,
+    lockFile,
     ...files.map((name) => join(filesDirectory, name)),
     ...(hasFiles ? [filesDirectory] : []),
   ]

@@ -1,5 +1,5 @@
 import type { ReceivedFile, Upload } from '../files/storage.ts'
-import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
+import { AppError, fileTooLarge, invalidBody, invalidField } from '../lib/errors.ts'
 import { maxFormBytes } from './body.ts'
 
 type Save = (file: ReceivedFile) => Promise<void>
@@ -58,7 +58,7 @@ async function receiveForm(request: Request, maxBytes: number, save: Save): Prom
       await parsed((done) => void form.once('finish', done).end())
     } catch (cause) {
       if (cause instanceof AppError) throw cause
-      throw new AppError('validation_error', { details: { body: problem('invalid') }, cause })
+      throw invalidBody(cause)
     }
   }
 
@@ -87,7 +87,7 @@ async function openForm(contentType: string) {
       isPartAFile: (field) => field === 'file',
     })
   } catch {
-    throw invalidField('body', 'invalid')
+    throw invalidBody()
   }
 }
 

@@ -107,9 +107,6 @@ export class AppError extends Error {
   }
 }
 
-export const quotaExceeded = (waitMilliseconds: number) =>
-  throttled('quota_exceeded', waitMilliseconds)
-
 type Throttled = 'rate_limited' | 'login_throttled' | 'mail_throttled' | 'quota_exceeded'
 
 export function throttled(kind: Throttled, waitMilliseconds: number) {
@@ -124,6 +121,11 @@ export function fileTooLarge(maxBytes: number) {
 
 export function invalidField(field: string, key: FieldProblemKey, value?: number | string) {
   return new AppError('validation_error', { details: { [field]: problem(key, value) } })
+}
+
+/** @param cause of an unexpected failure while the body was read */
+export function invalidBody(cause?: unknown) {
+  return new AppError('validation_error', { details: { body: problem('invalid') }, cause })
 }
 
 export function throwProblems(details: FieldProblems): void {

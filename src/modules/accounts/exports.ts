@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Body } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
-import { quotaExceeded } from '../../lib/errors.ts'
+import { throttled } from '../../lib/errors.ts'
 import { ManagedUser, Session } from './model.ts'
 import type { UserRow } from './store.ts'
 
@@ -47,7 +47,7 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
      *  @throws quota_exceeded: one export at a time and five an hour for each user */
     async begin(userId: string, user: object, by: ByUser): Promise<AsyncGenerator<string>> {
       const wait = (running.get(userId)?.readAt ?? 0) + unreadMilliseconds - clock.now()
-      if (wait > 0) throw quotaExceeded(wait)
+      if (wait > 0) throw throttled('quota_exceeded', wait)
       const own = { readAt: clock.now() }
       running.set(userId, own)
       await write(() => {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { AppError, problem } from '../../lib/errors.ts'
+import { invalidBody } from '../../lib/errors.ts'
 
 const takesAtOnce = 1_000
 const pieceBytes = 65_536
@@ -25,7 +25,7 @@ export class ByteReader {
     // The event loop goes on meanwhile.
     if (++this.takes % takesAtOnce === 0) await setImmediate()
     if (this.takes > freeTakes && this.takes * leastBytesPerTake > this.readBytes) {
-      throw new AppError('validation_error', { details: { body: problem('invalid') } })
+      throw invalidBody()
     }
     const taken = Buffer.alloc(count)
     let size = 0

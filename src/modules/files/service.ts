@@ -4,7 +4,7 @@ import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { FileBytes, FileStorage, Upload } from '../../files/storage.ts'
 import { day } from '../../lib/clock.ts'
-import { AppError, fileTooLarge, invalidField, problem } from '../../lib/errors.ts'
+import { AppError, fileTooLarge, invalidBody, invalidField } from '../../lib/errors.ts'
 import { isShownInline, sniffedBytes } from './inline.ts'
 import { type FileUrls, fileNameOf, fileTypeOf } from './model.ts'
 import { type FileRow, type FileStore, logoUse } from './store.ts'
@@ -156,7 +156,7 @@ export function createFileService(core: Core, parts: Parts) {
   }
 
   function boundOf({ isExact }: Upload, { bytes }: Reserved): Bound {
-    if (isExact) return { bytes, exceeded: incomplete }
+    if (isExact) return { bytes, exceeded: invalidBody }
     if (bytes === maxBytes) return { bytes, exceeded: () => fileTooLarge(maxBytes) }
     return { bytes, exceeded: () => new AppError('storage_full') }
   }
@@ -173,7 +173,7 @@ export function createFileService(core: Core, parts: Parts) {
       const stripped = stripMetadata(limit(file.bytes, bound, received), facts)
       await storage.write(reserved.id, measure(stripped, stored))
     })
-    if (incoming.isExact && received.bytes !== incoming.announcedBytes) throw incomplete()
+    if (incoming.isExact && received.bytes !== incoming.announcedBytes) throw invalidBody()
     const isInline = await isShownInline(type, stored.head)
     return { file: { name, type, size: stored.bytes, isInline }, facts }
   }
@@ -217,7 +217,7 @@ export function createFileService(core: Core, parts: Parts) {
           const times = { storedAt: clock.now(), unusedSince: clock.now() }
           const row = store.update(reserved.id, { ...file, ...picture, ...times })
           // Retention has deleted the row of an upload that took more than a day.
-          if (!row) throw incomplete()
+          if (!row) throw invalidBody()
           return row
         })
       } catch (error) {
@@ -300,11 +300,6 @@ export function createFileService(core: Core, parts: Parts) {
   }
 }
 
-const incomplete = (cause?: unknown) =>
-  cause === undefined
-    ? invalidField('body', 'invalid')
-    : new AppError('validation_error', { details: { body: problem('invalid') }, cause })
-
 async function* measure(bytes: AsyncIterable<Uint8Array>, stored: Stored) {
   for await (const chunk of bytes) {
     stored.bytes += chunk.byteLength
@@ -326,6 +321,6 @@ async function* requireComplete(bytes: AsyncIterable<Uint8Array>) {
   try {
     yield* bytes
   } catch (cause) {
-    throw cause instanceof AppError ? cause : incomplete(cause)
+    throw cause instanceof AppError ? cause : invalidBody(cause)
   }
 }

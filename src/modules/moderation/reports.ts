@@ -2,7 +2,7 @@ import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { day } from '../../lib/clock.ts'
-import { AppError, invalidField, quotaExceeded } from '../../lib/errors.ts'
+import { AppError, invalidField, throttled } from '../../lib/errors.ts'
 import { firstIdAt, getById, parseId } from '../../lib/ids.ts'
 import type { ReportReason, ReportStatus } from '../../lib/vocabulary.ts'
 import { type ReportCreatedFrame, reportView } from './model.ts'
@@ -77,7 +77,7 @@ export function createReports(core: Core, parts: Parts) {
   function mustBeWithinQuota(reporterId: string) {
     const times = store.listTimesSince(reporterId, firstIdAt(clock.now() - day))
     const oldest = times.at(-perDay)
-    if (oldest !== undefined) throw quotaExceeded(oldest + day - clock.now())
+    if (oldest !== undefined) throw throttled('quota_exceeded', oldest + day - clock.now())
   }
 
   function open(reporterId: string, draft: Draft): ReportRow {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { day } from '../../lib/clock.ts'
-import { AppError, quotaExceeded } from '../../lib/errors.ts'
+import { AppError, throttled } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 import { type TicketContent, type TicketDetail, ticketView } from './model.ts'
@@ -76,7 +76,7 @@ export function createTicketService(core: Core, parts: Parts) {
     const perDay = ticketsPerDay ?? (store.isVerified(userId) ? perDayVerified : perDayUnverified)
     const [last] = store.listOfUser(userId, { limit: 1, offset: perDay - 1 })
     const wait = last ? last.createdAt + day - clock.now() : 0
-    if (wait > 0) throw quotaExceeded(wait)
+    if (wait > 0) throw throttled('quota_exceeded', wait)
   }
 
   // Choice: a reply reopens a settled ticket for some days. Later the owner must open a new ticket.

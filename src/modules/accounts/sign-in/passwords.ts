@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { Core } from '../../../core.ts'
 import { createSemaphore, type Urgency } from '../../../lib/concurrency.ts'
-import { AppError, quotaExceeded, throttled } from '../../../lib/errors.ts'
+import { AppError, throttled } from '../../../lib/errors.ts'
 import { ipGroup } from '../../../lib/ip-network.ts'
 import { type Limit, SlidingWindow } from '../../../lib/limits.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -120,7 +120,7 @@ export function createLoginThrottle({ clock, config }: Core) {
       const now = clock.now()
       const window = confirmed.get(per) ?? new SlidingWindow()
       if (window.isFull(confirmations, now)) {
-        throw quotaExceeded(window.freeAt(confirmations, now) - now)
+        throw throttled('quota_exceeded', window.freeAt(confirmations, now) - now)
       }
       admit(name, ip)
       window.take(confirmations, now)
