@@ -56,6 +56,23 @@ export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T)
 export const countRows = (orm: Orm, table: SQLiteTable, which?: SQL): number =>
   orm.select({ n: count() }).from(table).where(which).get()?.n ?? 0
 
+/** The texts of one column in the rows that match; `sorted` by it, or in the order in which SQLite reads them. */
+export function listColumn(
+  orm: Orm,
+  column: SQLiteColumn,
+  which: SQL | undefined,
+  { limit = -1, sorted = false }: { limit?: number | undefined; sorted?: boolean } = {},
+): string[] {
+  const order = sorted ? [asc(column)] : []
+  const rows = orm.select({ value: sql<string>`${column}` }).from<SQLiteTable>(column.table)
+  const found = rows
+    .where(which)
+    .orderBy(...order)
+    .limit(limit)
+    .all()
+  return found.map(({ value }) => value)
+}
+
 export const hasRow = (orm: Orm, table: SQLiteTable, which: SQL | undefined): boolean =>
   orm.select({ one: sql`1` }).from(table).where(which).limit(1).get() !== undefined
 

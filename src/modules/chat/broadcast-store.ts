@@ -1,7 +1,7 @@
-import { and, asc, eq, gt, isNull, ne, or, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { broadcasts, users } from '../../db/schema.ts'
-import { eachOf, hasRow } from '../../db/statements.ts'
+import { eachOf, hasRow, listColumn } from '../../db/statements.ts'
 
 export type BroadcastRow = typeof broadcasts.$inferSelect
 export type BroadcastStore = ReturnType<typeof createBroadcastStore>
@@ -40,8 +40,7 @@ export function createBroadcastStore(orm: Orm) {
     purge(senderId: string, limit: number, after = '') {
       const { id, senderId: sender, body } = broadcasts
       const next = and(eq(sender, senderId), gt(id, after), ne(body, ''))
-      const some = orm.select({ id }).from(broadcasts).where(next).orderBy(asc(id)).limit(limit)
-      const ids = some.all().map((row) => row.id)
+      const ids = listColumn(orm, id, next, { limit, sorted: true })
       for (const one of ids) update(one, { body: '' })
       const last = ids.at(-1)
       return last === undefined ? undefined : { last, count: ids.length }

@@ -19,7 +19,7 @@ import {
   reports,
   ticketMessages,
 } from '../../db/schema.ts'
-import { countRows, eachOf, hasRow } from '../../db/statements.ts'
+import { countRows, eachOf, hasRow, listColumn } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
@@ -63,13 +63,7 @@ export function createFileStore(orm: Orm) {
       return orm.select({ bytes }).from(files).where(eq(files.ownerId, ownerId)).get()?.bytes ?? 0
     },
     listIdsOf: (ownerId: string, limit: number): string[] =>
-      orm
-        .select({ id: files.id })
-        .from(files)
-        .where(eq(files.ownerId, ownerId))
-        .limit(limit)
-        .all()
-        .map(({ id }) => id),
+      listColumn(orm, files.id, eq(files.ownerId, ownerId), { limit }),
     countOf: (ownerId: string): number => countRows(orm, files, eq(files.ownerId, ownerId)),
     /** Complete files of an owner that were not removed, newest first. */
     list: (ownerId: string, range: ListRange): Listing<FileRow> => {

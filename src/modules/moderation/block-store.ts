@@ -1,7 +1,7 @@
 import { and, desc, eq, isNotNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { blocks, users } from '../../db/schema.ts'
-import { eachRow, hasRow, listById } from '../../db/statements.ts'
+import { eachRow, hasRow, listById, listColumn } from '../../db/statements.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 
 export type BlockItem = {
@@ -35,14 +35,8 @@ export function createBlockStore(orm: Orm) {
 
   return {
     areBlocked: (userId: string, otherId: string): boolean => blocked.get(userId, otherId) !== null,
-    listBlockedEitherWay: (userId: string, limit = -1): string[] =>
-      orm
-        .select({ id: blocks.otherUserId })
-        .from(blocks)
-        .where(eq(blocks.userId, userId))
-        .limit(limit)
-        .all()
-        .map(({ id }) => id),
+    listBlockedEitherWay: (userId: string, limit?: number): string[] =>
+      listColumn(orm, blocks.otherUserId, eq(blocks.userId, userId), { limit }),
     isBlocking: (userId: string, otherId: string): boolean =>
       hasRow(orm, blocks, and(side(userId, otherId), isNotNull(blocks.id))),
     isPresent: (userId: string): boolean =>

@@ -1,7 +1,7 @@
-import { and, asc, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { announcements, users } from '../../db/schema.ts'
-import { countRows, hasRow, listById } from '../../db/statements.ts'
+import { countRows, hasRow, listById, listColumn } from '../../db/statements.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
@@ -58,14 +58,7 @@ export function createAnnouncementStore(orm: Orm) {
     countPeople: (role: Role | null): number => countRows(orm, users, reached(role)),
     /** The next users, ordered by id. */
     listPeople: (role: Role | null, after: string, limit: number): string[] =>
-      orm
-        .select({ id: users.id })
-        .from(users)
-        .where(and(reached(role), gt(users.id, after)))
-        .orderBy(asc(users.id))
-        .limit(limit)
-        .all()
-        .map(({ id }) => id),
+      listColumn(orm, users.id, and(reached(role), gt(users.id, after)), { limit, sorted: true }),
     /** Adds `count` deliveries, up to `lastUserId`. */
     updateProgress: (id: string, count: number, lastUserId: string): AnnouncementRow =>
       update(id, { deliveredCount: sql`${announcements.deliveredCount} + ${count}`, lastUserId }),

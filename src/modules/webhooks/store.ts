@@ -1,7 +1,7 @@
 import { and, asc, eq, gte, inArray, isNull, ne, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
-import { countRows, lazyStatements, listById } from '../../db/statements.ts'
+import { countRows, lazyStatements, listById, listColumn } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { minute } from '../../lib/clock.ts'
 import { lazy } from '../../lib/lazy.ts'
@@ -97,14 +97,10 @@ export function createWebhookStore(orm: Orm) {
     /** @returns undefined for an unknown user or one without an external id */
     findExternalId: (id: string): string | undefined =>
       externalId().get(id)?.externalId ?? undefined,
-    listAdminIds: (): string[] =>
-      orm
-        .select({ id: users.id })
-        .from(users)
-        .where(and(eq(users.role, 'admin'), isNull(users.disabledAt), isNull(users.deletedAt)))
-        .orderBy(asc(users.id))
-        .all()
-        .map(({ id }) => id),
+    listAdminIds(): string[] {
+      const admin = and(eq(users.role, 'admin'), isNull(users.disabledAt), isNull(users.deletedAt))
+      return listColumn(orm, users.id, admin, { sorted: true })
+    },
   }
 }
 
