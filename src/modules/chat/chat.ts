@@ -50,32 +50,16 @@ type Neighbours = {
 }
 
 export function createChat(core: Core, neighbours: Neighbours) {
-  const { pushMessage, areInCall, followers, mayTalk, unread, takeText, resolveUser } = neighbours
-  const { pictureOf, detach } = neighbours
+  const { mayTalk, unread, resolveUser, detach } = neighbours
   const { orm } = core
   const store = createChatStore(orm)
   const broadcastStore = createBroadcastStore(orm)
   const inbox = createInboxStore(orm)
-  const chat = createChatService(core, {
-    store,
-    inbox,
-    mayTalk,
-    takeText,
-    pushMessage,
-    areInCall,
-    resolveUser,
-    pictureOf,
-  })
+  const chat = createChatService(core, { ...neighbours, store, inbox })
   const { participate, publishUpdate } = chat
   const readState = createReadState(core, { store, participate, mayTalk, publishUpdate })
   const catchUp = createCatchUp(inbox)
-  const broadcasts = createBroadcasts(core, {
-    store: broadcastStore,
-    chat,
-    followers,
-    mayTalk,
-    takeText,
-  })
+  const broadcasts = createBroadcasts(core, { ...neighbours, store: broadcastStore, chat })
   const platformChat = createPlatformChat(core, { store, chat, resolveUser })
 
   function messageData(id: string) {

@@ -54,16 +54,13 @@ const endedAtOnce = 25
 const purgedAtOnce = 5
 
 export function createSupport(core: Core, neighbours: Neighbours) {
-  const { mailer, wantsMail, notify, forgetReplies, attach, detach } = neighbours
-  const { takeText, ticketsPerDay } = neighbours
+  const { notify, forgetReplies, detach } = neighbours
   const { orm } = core
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
-  const search = createSearchStore(orm)
-  const changes = createTicketChanges(core, { store, desk, attach })
-  const tickets = createTicketService(core, { store, changes, takeText, ticketsPerDay })
-  const deskService = createDeskService(core, { store, desk, search, changes, notify })
-  const stopClosing = startAutoClose(core, { store, changes })
+  const changes = createTicketChanges(core, { ...neighbours, store, desk })
+  const parts = { ...neighbours, store, desk, changes, search: createSearchStore(orm) }
+  const tickets = createTicketService(core, parts)
 
   /** The data of a webhook event: the ticket as in the desk's list, and the message of the event. */
   function eventData({ ticket_id = '', message_id = '' }: DomainEvent['ids']) {
@@ -112,14 +109,16 @@ export function createSupport(core: Core, neighbours: Neighbours) {
 
   return {
     openAnswered,
-    routes: supportRoutes(tickets).use(deskRoutes(deskService)).use(cannedReplyRoutes(core)),
+    routes: supportRoutes(tickets)
+      .use(deskRoutes(createDeskService(core, parts)))
+      .use(cannedReplyRoutes(core)),
     serverFrames,
     eventData: {
       'ticket.created': eventData,
       'ticket.replied': eventData,
       'ticket.updated': eventData,
     },
-    jobs: createDeskMails(core, { store, desk, mailer, wantsMail }),
+    jobs: createDeskMails(core, parts),
     exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
     forget: endWaiting,
     erase: endWaiting,
@@ -137,6 +136,6 @@ export function createSupport(core: Core, neighbours: Neighbours) {
       },
     } satisfies Aging,
     purge: { tickets: { count: (userId: string) => [store.countOfUser(userId)], some: purge } },
-    stop: stopClosing,
+    stop: startAutoClose(core, parts),
   } satisfies Module & Record<string, unknown>
 }
