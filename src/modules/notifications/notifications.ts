@@ -65,7 +65,6 @@ type Neighbours = {
 /** Notifications in the app, by push and by mail. */
 export function createNotifications(core: Core, neighbours: Neighbours) {
   const { orm } = core
-  const { webPushKey, isAllowedEndpoint } = neighbours
   const store = createNotificationStore(orm)
   const pushTokenStore = createPushTokenStore(orm)
   const preferences = createPreferences(core, store)
@@ -84,14 +83,9 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     unreadCount: (userId: string) => store.count(userId).unread,
     retention: [...notificationRetention, deliveryRetention],
     routes: notificationRoutes({
-      notifications: createNotificationService(core, {
-        store,
-        notifier,
-        mayTalk: neighbours.mayTalk,
-      }),
-      preferences,
-      pushTokens: createPushTokens(core, { store: pushTokenStore, isAllowedEndpoint }),
-      webPushKey,
+      ...parts,
+      notifications: createNotificationService(core, { ...parts, notifier }),
+      pushTokens: createPushTokens(core, { ...parts, store: pushTokenStore }),
       announcements,
       deliveries: core.deliveries,
       findPerson: store.findPerson,
