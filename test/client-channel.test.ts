@@ -12,7 +12,7 @@ import {
 } from './support/clients.ts'
 import { hang, refusal } from './support/fault-proxy.ts'
 import type { TestService } from './support/service.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 const expiry = 15 * 60_000
 const longestPause = 30_000
@@ -392,7 +392,7 @@ describe('a channel', () => {
     channel.check()
     chat.timers.advance(5_000)
     // A check that waits for ever in microtasks would let no timer run.
-    await Bun.sleep(0)
+    await waitOut(0)
     expect(channel.status()).toBe('waiting')
     chat.timers.advance(longestPause)
     await waitFor(() => channel.status() === 'open')

@@ -12,7 +12,7 @@ import {
 import { ada, refusalOf, startChat } from './support/clients.ts'
 import { networkError, refusal } from './support/fault-proxy.ts'
 import { testAtLength } from './support/faults.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 test('an inbox follows messages, read marks and receipts, and reloads after a gap', async () => {
   await using chat = await startChat()
@@ -226,7 +226,7 @@ test('own marks of notifications cost a request each, and one that fails is take
   await notifications.markRead(first?.id ?? '')
   await notifications.markRead(second?.id ?? '')
   await waitFor(() => notifications.getSnapshot().unread === 2)
-  await Bun.sleep(1_100)
+  await waitOut(1_100)
   expect(lists()).toBe(before)
   const unread = () => notifications.getSnapshot().items.filter(({ read }) => !read).length
   proxy.control.isOffline = true

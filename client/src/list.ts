@@ -68,7 +68,8 @@ type ListOptions<T, More> = {
   isReplayed?: boolean
 }
 
-export const newestFirst = (one: Row, other: Row) => (one.id < other.id ? 1 : -1)
+export const newestFirst = (one: Row, other: Row) =>
+  one.id === other.id ? 0 : one.id < other.id ? 1 : -1
 
 /** A list that is loaded by pages and changed by frames. Its state has the fields of `more`, too. */
 export function openList<T extends Row, More extends object>(
@@ -88,8 +89,8 @@ export function openList<T extends Row, More extends object>(
   let loading = new AbortController()
   /** The changes during a load: the page may be older, and so gets them as well. */
   let edits: (() => void)[] | undefined
-  /** The ids of the rows from before a gap. */
-  let beforeGap: Set<string> | undefined
+  /** The rows from before a gap, by their ids, as they were then. */
+  let beforeGap: Map<string, T> | undefined
   let forget = () => {}
 
   const set = (part: Partial<ListState<T>> | Partial<More>) =>
@@ -129,17 +130,23 @@ export function openList<T extends Row, More extends object>(
       if (signal.aborted) return
       set({ status: 'failed', error, isLoadingMore: false })
     }
-    edits = undefined
+    // A listener may have begun another load.
+    if (!signal.aborted) edits = undefined
   }
 
   /** Rows further down stay, unless there is a gap between them and the page. */
   function showNewest({ data, pagination }: CursorPart<T>) {
     const last = data.at(-1)
     const known = items().filter(({ id }) => beforeGap?.has(id) ?? true)
-    const adjoins =
-      (!beforeGap && isFilled()) || data.some(({ id }) => known.some((row) => row.id === id))
+    // A row that has moved says nothing about those below it.
+    const isUnmoved = (row: T) =>
+      known.some((it) => it.id === row.id && order(beforeGap?.get(it.id) ?? it, row) === 0)
+    const adjoins = (!beforeGap && isFilled()) || data.some(isUnmoved)
     const hasMore = adjoins && pagination.cursor !== null
-    const further = known.filter((row) => hasMore && last && order(row, last) > 0)
+    const newest = new Set(data.map(({ id }) => id))
+    const further = known.filter(
+      (row) => hasMore && last && !newest.has(row.id) && order(row, last) >= 0,
+    )
     if (further.length === 0) cursor = pagination.cursor
     beforeGap = undefined
     show([...data, ...further], { hasMore: cursor !== null })
@@ -147,6 +154,7 @@ export function openList<T extends Row, More extends object>(
 
   function showMore({ data, pagination }: CursorPart<T>) {
     cursor = pagination.cursor
+    for (const row of data) beforeGap?.set(row.id, row) // they follow the rows from before it
     show([...items(), ...data], { hasMore: cursor !== null })
   }
 
@@ -154,7 +162,7 @@ export function openList<T extends Row, More extends object>(
   const isFilled = () => isReplayed && client.newestMessageId() !== undefined
   const reload = () => load(null)
   function lose() {
-    beforeGap ??= new Set(items().map(({ id }) => id))
+    beforeGap ??= new Map(items().map((row) => [row.id, row]))
   }
 
   const replace = (id: string, by: (row: T) => T) =>
@@ -190,8 +198,12 @@ export function openList<T extends Row, More extends object>(
       getSnapshot: store.getSnapshot,
       reload,
       async loadMore() {
-        await running
-        if (cursor === null || store.getSnapshot().isLoadingMore) return
+        // Another load may replace the one that it waits for.
+        for (let awaited: unknown; awaited !== running; await awaited) {
+          if (store.getSnapshot().isLoadingMore) return
+          awaited = running
+        }
+        if (cursor === null || loading.signal.aborted) return
         set({ isLoadingMore: true })
         await load(cursor)
       },

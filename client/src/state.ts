@@ -2,6 +2,7 @@ import {
   ApiError,
   type Block,
   type Client,
+  ClosedError,
   type ConversationListItem,
   type FileOptions,
   type Message,
@@ -14,6 +15,7 @@ import {
   type Refused,
   type RequestOptions,
   type SendOptions,
+  SessionEndedError,
   type Ticket,
   type TicketListItem,
   type TicketMessage,
@@ -81,13 +83,18 @@ export function openInbox(client: Client) {
 
   /** Reads one of them, or several new ones by a page. */
   async function readStale() {
+    const ids = takeStale()
+    const error = await read(ids)
+    timer = undefined
+    if (error !== undefined) for (const id of ids) stale.add(id)
+    if (!isOver(error)) readLater(error === undefined ? pauseMilliseconds : retryMilliseconds)
+  }
+
+  function takeStale(): string[] {
     const added = [...stale].filter((id) => !list.find(id))
     const ids = added.length > fewConversations ? added : [...stale].slice(0, 1)
     for (const id of ids) stale.delete(id)
-    const error = await read(ids)
-    if (error !== undefined) for (const id of ids) stale.add(id)
-    timer = undefined
-    readLater(error === undefined ? pauseMilliseconds : retryMilliseconds)
+    return ids
   }
 
   /** @returns why it failed */
@@ -114,6 +121,17 @@ export function openInbox(client: Client) {
     )
   }
 
+  /** Shows how many are unread after a mark. Only the service knows what a loaded row counts beyond the mark, and whether a
+   *  block has refused it. */
+  function showUnread(id: string, unread_count: number, upTo = client.newestMessageId()) {
+    list.change(id, ({ last_message, may_send }) => {
+      const isNewest = upTo === undefined || last_message === null || last_message.id <= upTo
+      if (isNewest && may_send) return { unread_count }
+      refreshLater(id)
+      return {}
+    })
+  }
+
   list.follow({
     new_message({ message }) {
       if (list.find(message.conversation_id)) receive(message)
@@ -124,17 +142,12 @@ export function openInbox(client: Client) {
       else list.put(conversation)
     },
     conversation_read: ({ conversation_id, unread_count }) =>
-      list.change(conversation_id, () => ({ unread_count })),
-    marked_read({ conversation_id: id, message_id }) {
-      const newest = list.find(id)?.last_message?.id
-      // Only the service can count what is below the mark.
-      if (message_id !== undefined && newest !== undefined && message_id < newest) refreshLater(id)
-      else list.change(id, () => ({ unread_count: 0 }))
-    },
+      showUnread(conversation_id, unread_count),
+    marked_read: ({ conversation_id, message_id }) => showUnread(conversation_id, 0, message_id),
     read_receipt: ({ conversation_id, message_id = client.newestMessageId() ?? null }) =>
       list.change(conversation_id, () => ({ participant_read_up_to: message_id })),
-    message_deleted: ({ conversation_id }) =>
-      void (list.find(conversation_id) && refreshLater(conversation_id)),
+    message_deleted: ({ conversation_id: id }) =>
+      list.edit(() => void (list.find(id) && refreshLater(id))),
   })
   return {
     ...list.actions,
@@ -154,6 +167,10 @@ export function openInbox(client: Client) {
 }
 
 const isGone = (error: unknown) => error instanceof ApiError && error.code === 'not_found'
+const isOver = (error: unknown) =>
+  error instanceof SessionEndedError ||
+  error instanceof ClosedError ||
+  (error instanceof ApiError && error.code === 'unauthorized')
 
 /** The messages of a conversation, oldest first, with own ones that wait, and whether the other person types. */
 export function openThread(client: Client, conversationId: string) {
@@ -196,7 +213,8 @@ export function openThread(client: Client, conversationId: string) {
     })
   async function put(sending: Promise<Message>) {
     const sent = await sending
-    list.put(sent)
+    // Removed since then, it must not come back.
+    if (!list.find(sent.id)) list.put(sent)
     return sent
   }
 
@@ -278,6 +296,8 @@ export function openNotifications(client: Client) {
     mark(ids, true)
     await marking.catch((error) => {
       mark(ids, false)
+      // The service may have it all the same. The next opening loads the list anyway.
+      if (!(error instanceof ApiError) && client.status() === 'open') reloadLater()
       throw error
     })
   }
@@ -285,6 +305,16 @@ export function openNotifications(client: Client) {
   /** Own marks whose frame has not come. */
   let expected = 0
   let timer: ReturnType<typeof setTimeout> | undefined
+  let isClosed = false
+  function reloadLater() {
+    clearTimeout(timer)
+    if (isClosed) return
+    timer = setTimeout(() => {
+      // A mark of what another device has marked before has no frame.
+      expected = 0
+      void list.actions.reload()
+    }, pauseMilliseconds)
+  }
 
   list.follow({
     ready() {
@@ -295,11 +325,8 @@ export function openNotifications(client: Client) {
     notifications_read({ unread_count }) {
       if (unread_count === 0) mark(unreadIds(), true)
       if (expected > 0) expected--
-      else if (unread_count > 0) {
-        // The frame does not say what another device has marked.
-        clearTimeout(timer)
-        timer = setTimeout(list.actions.reload, pauseMilliseconds)
-      }
+      // The frame does not say what another device has marked.
+      else if (unread_count > 0) reloadLater()
     },
   })
   return {
@@ -308,12 +335,15 @@ export function openNotifications(client: Client) {
       const ids = unreadIds().filter((one) => one === id)
       expected += ids.length
       const marking = client.notifications.markRead(id, options)
-      marking.catch(() => (expected -= ids.length))
+      marking.catch(() => {
+        expected = Math.max(0, expected - ids.length)
+      })
       await showUntil(ids, marking)
     },
     markAllRead: (options?: RequestOptions) =>
       showUntil(unreadIds(), client.notifications.markAllRead(options)),
     close() {
+      isClosed = true
       clearTimeout(timer)
       list.actions.close()
     },
@@ -386,9 +416,14 @@ export function openTicket(client: Client, id: string) {
 /** The people whom this one has blocked. */
 export function openBlocks(client: Client) {
   const store = createStore<BlocksState>({ blocks: [] })
+  let begun = 0
+  let shown = 0
   async function reload() {
+    const own = ++begun
     const blocks: Block[] = []
     for await (const block of client.blocks.each()) blocks.push(block)
+    if (own < shown) return // a later one was faster
+    shown = own
     store.set({ blocks })
   }
   const reloadLater = () => void reload().catch(() => {}) // the next opening reads them
