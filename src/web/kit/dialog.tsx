@@ -102,12 +102,15 @@ export async function confirmAction(question: Question): Promise<boolean> {
   return (await openDialog<true>((close) => <Confirm question={question} close={close} />)) === true
 }
 
+/** A text as it is shown: several spaces look like one. */
+const seen = (text: string) => text.trim().replace(/\s+/g, ' ')
+
 type ConfirmProps = { question: Question; close: (isConfirmed?: true) => void }
 
 function Confirm({ question, close }: ConfirmProps) {
   const { title, text, action, isDangerous, typed } = question
   const [given, setGiven] = useState('')
-  const isReady = typed === undefined || given.trim() === typed.trim()
+  const isReady = typed === undefined || seen(given) === seen(typed)
   return (
     <form
       onSubmit={(event) => {

@@ -168,7 +168,7 @@ export function Boxes({ label, name, options, chosen = [] }: BoxesProps) {
     <fieldset class="boxes">
       <legend>{label}</legend>
       {problem && (
-        <p class="error" role="alert">
+        <p class="error" role="alert" tabIndex={-1}>
           {texts.kit.chooseOne}
         </p>
       )}

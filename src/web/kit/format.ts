@@ -83,23 +83,33 @@ export function count(value: number): string {
   return new Intl.NumberFormat(locale.value).format(value)
 }
 
-const sizes = ['B', 'kB', 'MB', 'GB', 'TB']
+const sizes = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
+
+/** `3 d`, `1,4 Mo`: in the language of the page. */
+export function inUnit(value: number, unit: string, digits = 0): string {
+  const style = {
+    style: 'unit',
+    unit,
+    unitDisplay: 'short',
+    maximumFractionDigits: digits,
+  } as const
+  return new Intl.NumberFormat(locale.value, style).format(value)
+}
 
 /** `48 kB`; a kB has 1,000 bytes. */
 export function bytes(value: number): string {
   const step = Math.min(sizes.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3))
   const amount = value / 1_000 ** step
-  const digits = { maximumFractionDigits: amount < 10 && step > 0 ? 1 : 0 }
-  return `${new Intl.NumberFormat(locale.value, digits).format(amount)} ${sizes[step]}`
+  return inUnit(amount, sizes[step] ?? 'byte', amount < 10 && step > 0 ? 1 : 0)
 }
 
 /** `3 d 4 h`: the two largest units. */
 export function duration(seconds: number): string {
   const parts = [
-    ['d', Math.floor(seconds / 86_400)],
-    ['h', Math.floor(seconds / 3_600) % 24],
-    ['min', Math.floor(seconds / 60) % 60],
-    ['s', Math.floor(seconds) % 60],
+    ['day', Math.floor(seconds / 86_400)],
+    ['hour', Math.floor(seconds / 3_600) % 24],
+    ['minute', Math.floor(seconds / 60) % 60],
+    ['second', Math.floor(seconds) % 60],
   ] as const
   const first = Math.max(
     0,
@@ -108,7 +118,7 @@ export function duration(seconds: number): string {
   const shown = parts
     .slice(first, first + 2)
     .filter(([, amount], index) => index === 0 || amount > 0)
-  return shown.map(([unit, amount]) => `${amount} ${unit}`).join(' ')
+  return shown.map(([unit, amount]) => inUnit(amount, unit)).join(' ')
 }
 
 const plurals = computed(() => new Intl.PluralRules(language.value))

@@ -98,7 +98,7 @@ function AnnouncementForm() {
         <DataFields problems={problems} />
         <div class="row between wrap">
           <Recipients number={recipients} counting={counting} />
-          <Button submits tone="primary" isBusy={isBusy} disabled={!recipients}>
+          <Button submits tone="primary" isBusy={isBusy} disabled={!recipients || !title.trim() || !body.trim()}>
             {words.send}
           </Button>
         </div>

@@ -43,6 +43,8 @@ export function Composer(props: ComposerProps) {
     add: (stored) => edit('reply', (before) => ({ ...before, files: [...before.files, stored] })),
   })
   const sender = useSend(props)
+  /** The other one can be written meanwhile. */
+  const sentKind = useRef<Kind>(undefined)
   const isReady = draft.text.trim() !== '' && (kind === 'note' || sending.uploads.length === 0)
 
   // A message that arrived after the first keystroke may be on the screen without having been read, until the refusal
@@ -56,6 +58,7 @@ export function Composer(props: ComposerProps) {
     const lastMessageId = begunAfter.current
     const tried = attemptOf(kind, draft)
     edit(kind, (before) => ({ ...before, tried }))
+    sentKind.current = kind
     const { clientId } = tried
     const isSent = await sender.send(kind, { draft, status, lastMessageId, clientId })
     if (!isSent) return
@@ -98,7 +101,7 @@ export function Composer(props: ComposerProps) {
         name={ticket.user.display_name}
         text={draft.text}
         edit={(text) => edit(kind, (before) => ({ ...before, text }))}
-        isReadOnly={sender.isBusy}
+        isReadOnly={sender.isBusy && sentKind.current === kind}
         send={() => void send()}
         leave={() => document.querySelector<HTMLElement>('.thread')?.focus()}
       />

@@ -1,4 +1,5 @@
 import { MessagesSquare } from 'lucide-preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { lazy } from '../../kit/lazy.tsx'
 import { path } from '../../kit/router.ts'
 import { Empty } from '../../kit/states.tsx'
@@ -11,11 +12,24 @@ const words = texts.console.desk
 
 const TicketPane = lazy(async () => (await import('./ticket-pane.tsx')).TicketPane)
 
+/** The browser's Back closes a ticket, too: its row gets the focus that was in it. */
+function useFocusAfterBack(openId: string | undefined) {
+  const before = useRef(openId)
+  useEffect(() => {
+    const left = before.current
+    before.current = openId
+    if (openId !== undefined || left === undefined) return
+    if (document.activeElement !== document.body) return
+    document.querySelector<HTMLElement>(`[data-id="${CSS.escape(left)}"] a`)?.focus()
+  }, [openId])
+}
+
 export function DeskPage() {
   const openId = path.value.split('/')[3] || undefined
   const list = useTicketList()
   const selection = useSelection(list.items)
   useAdmins()
+  useFocusAfterBack(openId)
   const at = list.items.findIndex(({ id }) => id === openId)
   return (
     <div class={`desk${openId === undefined ? '' : ' has-ticket'}`}>

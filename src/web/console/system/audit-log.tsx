@@ -7,6 +7,7 @@ import { Select } from '../../kit/select.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { Filled, fill, named, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
+import { toastError } from '../../kit/toast.tsx'
 import { useList } from '../data.ts'
 import { request, user } from '../session.ts'
 
@@ -154,7 +155,11 @@ function PartyFilter({ name, label, value = '' }: FilterProps) {
       placeholder={texts.console.people.searchHint}
       value={value}
       spellcheck={false}
-      onChange={async ({ currentTarget }) => set(name, await idOf(currentTarget.value.trim()))}
+      onChange={({ currentTarget }) =>
+        void idOf(currentTarget.value.trim())
+          .then((id) => set(name, id))
+          .catch(toastError)
+      }
     />
   )
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Minute, System } from '../../../../client/src/contract.ts'
-import { clockTime, count } from '../../kit/format.ts'
+import { clockTime, count, inUnit } from '../../kit/format.ts'
 import { Section } from '../../kit/list.tsx'
 import { fill, texts } from '../../kit/texts.tsx'
 
@@ -62,7 +62,7 @@ function timesOf({ started_at, uptime_seconds }: System): number[] {
   return Array.from({ length: 60 }, (_, index) => current - (60 - index) * minute)
 }
 
-const milliseconds = (value: number) => `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`
+const milliseconds = (value: number) => inUnit(value, 'millisecond', value < 10 ? 1 : 0)
 
 /** `text` has a place for the value, which is null where there is no data. */
 type Series = { text: string; values: Values; tone?: 'danger' | 'faint' }

@@ -61,6 +61,8 @@ export function Mails() {
 }
 
 type Draft = { text: Own; before: Own }
+/** Each save writes the texts of all mails, so one waits for the other. */
+let saving: Promise<void> = Promise.resolve()
 /** Texts that are not saved yet, by kind and language, kept while other pages are open. */
 const unsaved = signal<Record<string, Draft>>({})
 user.subscribe(() => {
@@ -71,9 +73,12 @@ type MailProps = { kind: Kind; lang: Language; own: Own; settings: Query<Setting
 
 function Mail({ kind, lang, own, settings }: MailProps) {
   const name = kind.kind
-  const { [`${name} ${lang}`]: draft, ...others } = unsaved.value
+  const key = `${name} ${lang}`
+  const draft = unsaved.value[key]
+  // Other mails may be edited while this one is saved.
   const setDraft = (changed: Draft | undefined) => {
-    unsaved.value = changed ? { ...others, [`${name} ${lang}`]: changed } : others
+    const { [key]: _, ...others } = unsaved.peek()
+    unsaved.value = changed ? { ...others, [key]: changed } : others
   }
   const usual = kind.texts[lang]
   const shown = draft?.text ?? own
@@ -108,7 +113,11 @@ function Editor({ kind, lang, settings, draft, change }: EditorProps) {
   const { kind: name, placeholders, required } = kind
   const usual = kind.texts[lang]
   const { text, before } = draft
-  const form = useForm(async () => {
+  const form = useForm(() => {
+    saving = saving.catch(() => {}).then(store)
+    return saving
+  })
+  async function store() {
     const { texts: stored } = await request(route, {})
     const current = stored[name]?.[lang] ?? {}
     if (JSON.stringify(current) !== JSON.stringify(before)) {
@@ -127,9 +136,11 @@ function Editor({ kind, lang, settings, draft, change }: EditorProps) {
     const changed = { ...stored, [name]: isOwn ? { ...others, [lang]: own } : others }
     const saved = await mutate('PATCH /v1/admin/settings', { body: { texts: changed } })
     settings.update(() => saved)
-    change(undefined)
+    const latest = unsaved.peek()[`${name} ${lang}`]
+    if (latest?.text === text) change(undefined)
+    else if (latest) change({ text: latest.text, before: own })
     toast(texts.console.system.settings.saved)
-  })
+  }
   const place = `texts.${name}.${lang}`
   return (
     <form class="stack tight" onSubmit={form.onSubmit}>
@@ -159,7 +170,7 @@ function Editor({ kind, lang, settings, draft, change }: EditorProps) {
         />
       </Problems.Provider>
       {form.problem && (
-        <p class="error" role="alert">
+        <p class="error" role="alert" tabIndex={-1}>
           {form.problem}
         </p>
       )}

@@ -89,7 +89,17 @@ function SettingsForm({ query, settings, defaults }: FormProps) {
     const refreshes = ['GET /v1/admin/retention' as const]
     const saved = await mutate('PATCH /v1/admin/settings', { body: bodyOf(draft) }, { refreshes })
     query.update(() => saved)
-    setDraft({})
+    // What was changed meanwhile stays unsaved.
+    const now = unsaved.peek()
+    const left = namesIn(now).filter((name) => now[name] !== draft[name])
+    setDraft(
+      Object.fromEntries(
+        left.map((name) => [
+          name,
+          { value: now[name]?.value, before: draft[name] ? saved[name] : now[name]?.before },
+        ]),
+      ),
+    )
     toast(words.saved)
   })
   const isChanged = namesIn(draft).length > 0
