@@ -62,7 +62,7 @@ describe.concurrent('a bucket', () => {
     longest,
   )
 
-  test(
+  testAtLength(
     'that is away: writes waiting for it are refused, reads continue, and a retry duplicates nothing',
     async () => {
       await using place = await replicas()

@@ -598,7 +598,7 @@ describe.concurrent('a standby', () => {
 })
 
 describe.concurrent('a handover of the lead', () => {
-  test('for an upgrade of both: continuous writes of clients are stored once', async () => {
+  testAtLength('for an upgrade of both: continuous writes of clients are stored once', async () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket', ...patient })
     const a = await pair.leader('a')
     const b = await pair.standby('b')

@@ -83,7 +83,7 @@ async function enter(baseUrl: string, name: string) {
   }
 }
 
-test.skipIf(!nginx)(
+testAtLength.skipIf(!nginx)(
   'behind nginx the leader answers everything, whichever node is asked first',
   async () => {
     await using behind = await startBehind(startNginx, 30)

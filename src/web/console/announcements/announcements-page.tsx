@@ -98,7 +98,12 @@ function AnnouncementForm() {
         <DataFields problems={problems} />
         <div class="row between wrap">
           <Recipients number={recipients} counting={counting} />
-          <Button submits tone="primary" isBusy={isBusy} disabled={!recipients || !title.trim() || !body.trim()}>
+          <Button
+            submits
+            tone="primary"
+            isBusy={isBusy}
+            disabled={!recipients || !title.trim() || !body.trim()}
+          >
             {words.send}
           </Button>
         </div>
