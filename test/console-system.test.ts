@@ -284,6 +284,46 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await expectNarrowAccessible(page)
   })
 
+  testAtLength('what is typed into settings and mails while they are saved stays', async () => {
+    const held: (() => void)[] = []
+    const path = '**/v1/admin/settings'
+    await page.route(path, async (route) => {
+      if (route.request().method() === 'PATCH') await new Promise<void>((go) => held.push(go))
+      await route.continue()
+    })
+    const release = async () => (await waitFor(() => held.shift()))()
+    await follow('Settings')
+    const [name, questions] = [
+      page.getByLabel('Name of the platform'),
+      page.getByLabel('Address for questions'),
+    ]
+    await name.fill('Houses')
+    await button('Save').click()
+    await waitFor(() => held.length === 1)
+    await questions.fill('help@example.com')
+    await release()
+    await button('Discard').waitFor()
+    expect(await questions.inputValue()).toBe('help@example.com')
+    await button('Discard').click()
+    await follow('Mails')
+    await choose(page, 'Language', 'English')
+    for (const mail of ['Confirm the address', 'New password']) {
+      await button(`Edit ${mail}`).click()
+    }
+    const subjects = page.getByLabel('Subject')
+    await subjects.nth(0).fill('First')
+    await subjects.nth(1).fill('Second')
+    await button('Save').nth(0).click()
+    await button('Save').nth(1).click()
+    for (let save = 0; save < 2; save++) await release()
+    await waitFor(async () => (await subjects.count()) === 0)
+    await page.unroute(path)
+    const ask = await pages.trusted('omar@example.com')
+    const { texts: stored } = (await ask('GET', '/v1/admin/settings')).body
+    const kinds = ['verify_email', 'reset_password'] as const
+    expect(kinds.map((kind) => stored[kind].en.subject)).toEqual(['First', 'Second'])
+  })
+
   testAtLength('a mail domain is banned, and the ban removed', async () => {
     await follow('Bans')
     await button('Add a ban').click()

@@ -439,6 +439,7 @@ export function openBlocks(client: Client) {
   return {
     subscribe: store.subscribe,
     getSnapshot: store.getSnapshot,
+    reload,
     async add(userId: string, options?: RequestOptions) {
       await client.blocks.add(userId, options)
       await reload()
