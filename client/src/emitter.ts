@@ -2,7 +2,7 @@ type Handler<T> = (event: T) => void
 
 /** Typed event handlers by event name. */
 export function createEmitter<Events>() {
-  /** What is called, by the handler that was given. */
+  /** By the handler that was given, the function that is called: for `once` they differ. */
   const handlersOf = new Map<keyof Events, Map<Handler<never>, Handler<never>>>()
 
   /** @returns a function that removes the handler */

@@ -199,9 +199,11 @@ export function openList<T extends Row, More extends object>(
       reload,
       async loadMore() {
         // Another load may replace the one that it waits for.
-        for (let awaited: unknown; awaited !== running; await awaited) {
+        let awaited: Promise<void> | undefined
+        while (awaited !== running) {
           if (store.getSnapshot().isLoadingMore) return
           awaited = running
+          await awaited
         }
         if (cursor === null || loading.signal.aborted) return
         set({ isLoadingMore: true })

@@ -15,7 +15,7 @@ export type RequestedChanges = {
   assigneeId?: string | null | undefined
 }
 
-/** What a client sends of a message. */
+/** The part of a message that a client sends. */
 export type MessageRequest = {
   body: string
   fileUrls: readonly string[]

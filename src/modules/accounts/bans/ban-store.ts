@@ -39,7 +39,7 @@ export function createBanStore(orm: Orm) {
           value === undefined ? undefined : eq(bans.value, value),
         ),
       }),
-    /** Of the open sessions of a user. */
+    /** The addresses of a user’s open sessions. */
     listAddresses: (userId: string): string[] =>
       orm
         .select({ ip: sessions.ip })

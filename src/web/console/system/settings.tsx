@@ -89,7 +89,7 @@ function SettingsForm({ query, settings, defaults }: FormProps) {
     const refreshes = ['GET /v1/admin/retention' as const]
     const saved = await mutate('PATCH /v1/admin/settings', { body: bodyOf(draft) }, { refreshes })
     query.update(() => saved)
-    // What was changed meanwhile stays unsaved.
+    // Fields that were changed meanwhile stay unsaved.
     const now = unsaved.peek()
     const left = namesIn(now).filter((name) => now[name] !== draft[name])
     setDraft(
