@@ -204,6 +204,24 @@ describe('users created by the platform', () => {
     expect(former.status).toBe(400)
   })
 
+  test('with a new address no longer have links mailed to the former one, nor its bounce', async () => {
+    const kit = await bring('kit', { email_verified: true })
+    await service.call('POST', '/v1/auth/password/forgot', { body: { email: kit.email } })
+    const mail = await waitFor(
+      () => service.logged.find((it) => it.includes(kit.email) && it.includes('#token=')),
+      'a mail',
+    )
+    const [, token = ''] = /#token=([\w-]{43})/.exec(mail) ?? []
+    service.sqlite.run('UPDATE users SET email_bounced_at = 1 WHERE id = ?', [kit.id])
+    const bounced = () => feed('GET', `/users/${kit.id}`).then(({ body }) => body.email_bounced_at)
+    expect(await bounced()).toBe('1970-01-01T00:00:00.001Z')
+    await feed('PATCH', `/users/${kit.id}`, { email: 'kit@new.example', email_verified: true })
+    expect(await bounced()).toBeNull()
+    const reset = { token, password: 'another horse' }
+    const answer = await service.call('POST', '/v1/auth/password/reset', { body: reset })
+    expect(answer.status).toBe(400)
+  })
+
   test('take an address over from an account that was never verified, and from no other', async () => {
     const [squatter, owner] = [await service.register('squatter'), await bring('gil')]
     const taken = await feed('PATCH', `/users/${owner.id}`, { email: squatter.email })
@@ -307,6 +325,15 @@ describe('a confirmation by a mailed code', () => {
     }
     expect((await confirm(person, second)).status).toBe(204)
   })
+
+  test('is mailed five times a day', async () => {
+    const person = await brought('noa')
+    for (let n = 0; n < 5; n++) {
+      expect((await askFor(person)).status).toBe(204)
+      service.sqlite.run('UPDATE sent_mails SET at = at - 60000')
+    }
+    expect(refusalOf(await askFor(person))).toEqual([429, 'mail_throttled'])
+  })
 })
 
 /** A person who has registered with an address of another person, set up a second factor and a device, and requested
@@ -321,6 +348,8 @@ async function squat(name = `squatter${++names}`) {
   await as('POST', '/v1/auth/email/change', { new_email: `${name}@thief.example`, password })
   const picture = 'https://thief.example/a.png'
   await as('PATCH', '/v1/users/me', { display_name: 'Thief', avatar_url: picture, locale: 'de' })
+  const night = { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' }
+  await as('PUT', '/v1/users/me/quiet-hours', night)
   return person
 }
 
@@ -435,6 +464,7 @@ describe('an address that a stranger registered first', () => {
       expect(body).toMatchObject({
         display_name: thief.email.split('@')[0],
         locale: 'en',
+        quiet_hours: null,
         role: 'host',
       })
       expect(body.avatar_url).toStartWith('http://localhost')

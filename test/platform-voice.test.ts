@@ -161,6 +161,9 @@ describe('a notice', () => {
     expect((await feed('POST', '/messages', notice)).status).toBe(201)
     const { body } = await read(a, `/v1/chat/conversations/${conversationId}/messages`)
     expect(body.data).toHaveLength(2)
+    const shown = await feed('GET', `/conversations/${conversationId}`)
+    const gone = { id: b.id, display_name: 'Deleted user' }
+    expect([shown.status, shown.body.participants]).toMatchObject([200, [{ id: a.id }, gone]])
   })
 
   test('is removed by the platform or an admin alone, stays a notice, and counts no more', async () => {

@@ -118,6 +118,25 @@ test('a purge removes the account with its messages, files and tickets and its r
   expect(next.status).toBe(201)
 })
 
+test('files that only a report of the purged account has kept are removed with it', async () => {
+  await using it = await openSpam()
+  const { service, root, spammer, ada, as, conversations, purged } = it
+  const { body: photo } = await upload(service, ada, 'photo')
+  const path = `/v1/chat/conversations/${conversations[0]}/messages`
+  const said = await as(ada)('POST', path, { type: 'file', body: '', file_url: photo.file_url })
+  const report = { message_id: said.body.id, reason: 'spam' }
+  expect((await as(spammer)('POST', '/v1/reports', report)).status).toBe(201)
+  await as(ada)('DELETE', `${path}/${said.body.id}`)
+  await as(root)('POST', `/v1/admin/users/${spammer.id}/purge`)
+  await purged()
+  expect(filesIn(service)).toContain(photo.id)
+  it.clock.advance(31 * 24 * 3_600_000)
+  await waitFor(() => {
+    it.clock.advance(600_000)
+    return !filesIn(service).includes(photo.id)
+  })
+})
+
 test('what a removed account left can be purged, by command as well; the last admin cannot', async () => {
   await using it = await openSpam()
   const { service, root, spammer, as, purged } = it
