@@ -390,7 +390,15 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     expect(await rows.count()).toBe(1)
     const person = rows.getByRole('link', { name: 'Rosa', exact: true })
     expect(await person.getAttribute('href')).toBe(`/console/people/${id}`)
+    expect(await page.getByLabel('Target').inputValue()).toBe('Rosa')
     await expectAccessible(page)
+    const soon = { code: 'rate_limited', message: 'Slower, please.' }
+    const refusal = { status: 429, headers: { 'retry-after': '5399' }, json: { error: soon } }
+    await page.route('**/v1/admin/audit-log?*', (route) => route.fulfill(refusal), { times: 1 })
+    await page.reload()
+    await page.getByText('Try again in 1 hr 29 min.').waitFor()
+    await button('Try again').click()
+    await person.waitFor()
     await page.getByLabel('Before').fill('2020-01-01T00:00')
     await page.getByRole('heading', { name: 'Nothing was recorded' }).waitFor()
     await expectNarrowAccessible(page)

@@ -11,12 +11,7 @@ export function useForm(work: (given: FormData) => Promise<unknown>) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()
   const sent = useRef<HTMLFormElement>(null)
-  useEffect(() => {
-    if (error === undefined) return
-    const wrong = sent.current?.querySelector<HTMLElement>('[aria-invalid="true"], .error')
-    wrong?.scrollIntoView({ block: 'nearest' })
-    wrong?.focus()
-  }, [error])
+  useFocusOnProblem(sent, error)
 
   async function onSubmit(event: SubmitEvent) {
     event.preventDefault()
@@ -39,6 +34,16 @@ export function useForm(work: (given: FormData) => Promise<unknown>) {
   const isOfFields = Object.keys(problems).length > 0
   const problem = error === undefined || isOfFields ? undefined : errorText(error).text
   return { onSubmit, isBusy, error, problems, problem }
+}
+
+/** Leads to the first field that an error is about, else to its text. */
+export function useFocusOnProblem(form: { current: HTMLFormElement | null }, error: unknown) {
+  useEffect(() => {
+    if (error === undefined) return
+    const wrong = form.current?.querySelector<HTMLElement>('[aria-invalid="true"], .error')
+    wrong?.scrollIntoView({ block: 'nearest' })
+    wrong?.focus()
+  }, [error])
 }
 
 type FormQuestion<T> = {

@@ -3,6 +3,7 @@ import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/errors.ts'
 import { errorText, isOfNetwork } from './errors.ts'
+import { duration } from './format.ts'
 import { fill, texts } from './texts.tsx'
 
 type EmptyProps = {
@@ -49,7 +50,7 @@ export function Failure({ error, retry }: { error: unknown; retry: () => void })
       <div role="alert">
         <h2>{title}</h2>
       </div>
-      <p>{isLimited ? fill(texts.kit.limited, { seconds: left }) : text}</p>
+      <p>{isLimited ? fill(texts.kit.limited, { time: duration(left) }) : text}</p>
       {requestId && <p class="small mono">{fill(texts.kit.requestId, { id: requestId })}</p>}
       <button type="button" class="button" onClick={retry}>
         {texts.kit.retry}

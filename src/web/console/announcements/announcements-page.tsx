@@ -12,6 +12,7 @@ import { Button, IconButton } from '../../kit/button.tsx'
 import { confirmAction } from '../../kit/dialog.tsx'
 import { errorText, fieldProblems } from '../../kit/errors.ts'
 import { Choices, SearchField, TextArea, TextField } from '../../kit/field.tsx'
+import { useFocusOnProblem } from '../../kit/form.tsx'
 import { count, plural } from '../../kit/format.ts'
 import { RowList, Section } from '../../kit/list.tsx'
 import { navigate } from '../../kit/router.ts'
@@ -59,6 +60,8 @@ export function AnnouncementsPage() {
 function AnnouncementForm() {
   const { run, isBusy, error } = useAction(send)
   const problems = fieldProblems(error)
+  const form = useRef<HTMLFormElement>(null)
+  useFocusOnProblem(form, error)
   const { audience, people, title, body } = draft.value
   const counting = useQuery(
     'GET /v1/admin/users',
@@ -69,6 +72,7 @@ function AnnouncementForm() {
     <form
       class="announcement"
       aria-label={words.new}
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault()
         run()
@@ -338,7 +342,7 @@ function DataFields({ problems }: { problems: Record<string, string> }) {
           </div>
         ))}
         {wrong.map(([field, text]) => (
-          <p class="error" key={field}>
+          <p class="error" key={field} tabIndex={-1}>
             {field.replace(/^data\./, '')}: {text}
           </p>
         ))}

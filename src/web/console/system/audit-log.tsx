@@ -16,9 +16,11 @@ const words = texts.console.system.audit
 export function AuditLog() {
   const filter = auditFilter()
   const list = useList('GET /v1/admin/audit-log', { query: filter })
+  const parties = list.items.flatMap(({ actor, target }) => [actor, target])
+  const nameOf = (id = '') => parties.find((party) => party.id === id)?.name ?? id
   return (
     <>
-      <Filters filter={filter} />
+      <Filters filter={filter} nameOf={nameOf} />
       <RowList
         label={texts.console.system.tabs.audit}
         list={list}
@@ -119,7 +121,7 @@ const set = (name: string, value: string | undefined) =>
   navigate(withQuery({ [name]: value }), 'replace')
 
 /** Filters, kept in the URL so that a link can be shared. */
-function Filters({ filter }: { filter: AuditFilter }) {
+function Filters({ filter, nameOf }: { filter: AuditFilter; nameOf: (id?: string) => string }) {
   const { action = '' } = filter
   // The URL may contain an action that this page does not know.
   const actions = [...new Set([...Object.keys(words.actions), ...(action ? [action] : [])])]
@@ -133,8 +135,8 @@ function Filters({ filter }: { filter: AuditFilter }) {
         options={[['', words.all], ...options.sort(([, a], [, b]) => a.localeCompare(b))]}
         choose={(chosen) => set('action', chosen)}
       />
-      <PartyFilter name="actor_id" label={words.actor} value={filter.actor_id} />
-      <PartyFilter name="target_id" label={words.target} value={filter.target_id} />
+      <PartyFilter name="actor_id" label={words.actor} value={nameOf(filter.actor_id)} />
+      <PartyFilter name="target_id" label={words.target} value={nameOf(filter.target_id)} />
       <TimeFilter name="from" label={words.from} value={filter.from} />
       <TimeFilter name="to" label={words.before} value={filter.to} />
       {Object.keys(filter).length > 0 && (
