@@ -166,7 +166,7 @@ function TicketHeader({ id, ticket, children }: HeaderProps) {
     <header class="ticket-header">
       <BackButton id={id} />
       <div class="grow">
-        <h2 ref={heading} tabIndex={-1} dir="auto">
+        <h2 ref={heading} tabIndex={-1} dir="auto" title={ticket?.subject}>
           {ticket?.subject ?? <span class="skeleton" style={{ width: '60%' }} />}
         </h2>
         <p class="row small soft">
