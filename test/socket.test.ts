@@ -274,6 +274,19 @@ describe('typing and reading', () => {
     expect(await type(3)).toBe(1)
   })
 
+  test('a pong follows the refusal of a mark that cannot be stored', async () => {
+    await using chat = await startPair()
+    const { ada, bob, conversationId, service } = chat
+    await service.say(bob, conversationId, 'hello')
+    await ada.socket.next('new_message')
+    const failure = "BEGIN SELECT RAISE(ABORT, 'no marks'); END"
+    service.sqlite.run(`CREATE TRIGGER t BEFORE UPDATE ON participants ${failure}`)
+    ada.socket.send({ type: 'read', conversation_id: conversationId })
+    await ada.socket.settled()
+    service.sqlite.run('DROP TRIGGER t')
+    expect(ada.socket.frames).toMatchObject([{ type: 'error', request: { type: 'read' } }])
+  })
+
   test.each(['frame', 'REST'])(
     'a read by %s sends the other user a receipt and clears the count',
     async (by) => {

@@ -77,7 +77,10 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   const received: ClientFrames = {
     ...options.frames,
     auth: clientFrame(AuthFrame, extend),
-    ping: clientFrame(PingFrame, (_, connection) => void connection.sendFrame({ type: 'pong' })),
+    ping: clientFrame(PingFrame, async (_, connection) => {
+      await connection.marked
+      connection.sendFrame({ type: 'pong' })
+    }),
   }
   const sent: ServerFrames = { ...channelFrames, ...options.serverFrames }
   const decode = createDecoder(received)

@@ -83,12 +83,12 @@ export function createChat(core: Core, neighbours: Neighbours) {
       typing: clientFrame(TypingClientFrame, (frame, { userId }) =>
         chat.typing(userId, frame.conversation_id),
       ),
-      read: clientFrame(ReadClientFrame, (frame, connection) =>
-        readState.markRead(connection.userId, frame.conversation_id, {
-          messageId: frame.message_id,
-          from: connection,
-        }),
-      ),
+      read: clientFrame(ReadClientFrame, (frame, connection) => {
+        const reading = { messageId: frame.message_id, from: connection }
+        const work = readState.markRead(connection.userId, frame.conversation_id, reading)
+        connection.marked = work.catch(() => {}) // the channel answers a refusal
+        return work
+      }),
     },
     serverFrames,
     replay: catchUp.replay,
