@@ -145,6 +145,23 @@ test('a thread shows a removed message as the service does: without files and da
   thread.close()
 })
 
+test('an inbox orders conversations of one millisecond as the service does', async () => {
+  await using chat = await startChat()
+  const { client, service, user } = chat
+  const carl = await service.register('carl')
+  const otherId = await service.openConversation(carl, user)
+  await chat.say('first')
+  await service.say(carl, otherId, 'second')
+  await client.connect()
+  const inbox = openInbox(client)
+  await waitFor(() => inbox.getSnapshot().status === 'ready')
+  const { id } = await chat.say('third')
+  await waitFor(() => client.newestMessageId() === id)
+  const { data } = await client.conversations.list()
+  expect(inbox.getSnapshot().items.map((item) => item.id)).toEqual(data.map((item) => item.id))
+  inbox.close()
+})
+
 test('an inbox reads many new conversations by pages', async () => {
   await using chat = await startChat()
   const { client, service, user, proxy } = chat

@@ -56,7 +56,9 @@ export function openInbox(client: Client) {
   const list = openList<ConversationListItem, object>(client, {
     more: {},
     read: (options) => client.request('GET /v1/chat/conversations', options),
-    order: (one, other) => Date.parse(other.updated_at) - Date.parse(one.updated_at),
+    order: (one, other) =>
+      Date.parse(other.updated_at) - Date.parse(one.updated_at) ||
+      newestFirst(activityOf(one), activityOf(other)),
   })
 
   /** Conversations to be read again. */
@@ -165,6 +167,9 @@ export function openInbox(client: Client) {
     },
   }
 }
+
+/** What orders the conversations of one millisecond. */
+const activityOf = ({ id, last_message }: ConversationListItem) => last_message ?? { id }
 
 const isGone = (error: unknown) => error instanceof ApiError && error.code === 'not_found'
 const isOver = (error: unknown) =>
