@@ -436,6 +436,20 @@ test('blocks follow other devices', async () => {
   expect(names()).toEqual([friend.id])
 })
 
+testAtLength('blocks are read again after a failure', async () => {
+  await using chat = await startChat()
+  const { client, friend, proxy } = chat
+  const phone = chat.create()
+  await phone.login(ada)
+  await client.connect()
+  const blocks = openBlocks(client)
+  await waitFor(() => proxy.count('GET', '/v1/users/blocks') > 0)
+  proxy.onNext('/v1/users/blocks', () => refusal(429, 'rate_limited', { 'retry-after': '60' }))
+  await phone.blocks.add(friend.id)
+  await waitFor(() => blocks.getSnapshot().blocks.length === 1, 'the block', 12_000)
+  blocks.close()
+})
+
 test('the actions of a store take the options of a request', async () => {
   await using chat = await startChat()
   const { client, conversationId } = chat

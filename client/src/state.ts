@@ -431,8 +431,14 @@ export function openBlocks(client: Client) {
     shown = own
     store.set({ blocks })
   }
-  const reloadLater = () => void reload().catch(() => {}) // the next opening reads them
-  const close = listen(client, {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isClosed = false
+  const reloadLater = () =>
+    void reload().catch((error) => {
+      clearTimeout(timer)
+      if (!isClosed && !isOver(error)) timer = setTimeout(reloadLater, retryMilliseconds)
+    })
+  const forget = listen(client, {
     status: ({ status }) => status === 'open' && reloadLater(),
     // Another device of this person may have changed them.
     conversation_updated({ conversation: { may_send_reason, participant } }) {
@@ -453,7 +459,11 @@ export function openBlocks(client: Client) {
       await client.blocks.remove(userId, options)
       await reload()
     },
-    close,
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      forget()
+    },
   }
 }
 
