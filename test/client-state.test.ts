@@ -162,6 +162,19 @@ test('an inbox orders conversations of one millisecond as the service does', asy
   inbox.close()
 })
 
+test('the conversation of a thread is no longer archived after its next message', async () => {
+  await using chat = await startChat()
+  const { client, conversationId } = chat
+  await client.conversations.archive(conversationId)
+  await client.connect()
+  const thread = openThread(client, conversationId)
+  await waitFor(() => thread.getSnapshot().conversation?.archived)
+  await chat.say('hello')
+  await waitFor(() => thread.getSnapshot().items.length === 1)
+  expect(thread.getSnapshot().conversation?.archived).toBe(false)
+  thread.close()
+})
+
 test('an inbox reads many new conversations by pages', async () => {
   await using chat = await startChat()
   const { client, service, user, proxy } = chat

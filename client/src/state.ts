@@ -228,6 +228,7 @@ export function openThread(client: Client, conversationId: string) {
       if (!isHere(message)) return
       if (message.sender_id !== client.user()?.id) setTyping(false)
       list.put(message)
+      changeConversation({ archived: false })
       // A message arrives over the channel before its response: it is shown once.
       if (client_id !== undefined) arrived.add(client_id)
       showWaiting()
