@@ -31,6 +31,9 @@ const malformedLimit: Limit = { count: 19, windowMilliseconds: 60_000 }
 const behindBytes = 64 * 1_024
 const maxHeldFrames = 1_000
 
+/** `before` is the next message of the replay: a frame that says "all so far" must not come after it. */
+type HeldFrame = { text: string; before?: string }
+
 export class Connection implements Peer {
   readonly userId: string
   readonly role: Role
@@ -48,7 +51,7 @@ export class Connection implements Peer {
   #whenDrained = () => {}
   #position: string
   /** Live frames held back during the replay; undefined when there is no replay. */
-  #held: string[] | undefined
+  #held: HeldFrame[] | undefined
 
   constructor(principal: UserPrincipal, options: ConnectionOptions) {
     const { since } = options
@@ -107,13 +110,19 @@ export class Connection implements Peer {
 
   wants(type: string, id: string | undefined): boolean {
     if (this.#options.withheld.has(type)) return false
-    return id === undefined || (!this.#held && id > this.#position)
+    if (id === undefined) return true
+    if (this.#held) this.#placeHeld(this.#held, id)
+    return !this.#held && id > this.#position
+  }
+
+  #placeHeld(held: HeldFrame[], nextMessage: string) {
+    for (const frame of held) frame.before ??= nextMessage
   }
 
   send(text: string): boolean {
     if (!this.#held) return this.#transmit(text)
     if (this.#held.length >= maxHeldFrames) this.drop()
-    this.#held.push(text)
+    this.#held.push({ text })
     return true
   }
 
@@ -129,10 +138,19 @@ export class Connection implements Peer {
       const part = await inTurn(() => this.#readPart(reader))
       if (!part || this.#isClosed) return
       for (const { id, frame } of part) {
+        this.#sendHeldBefore(id)
         this.sendFrame(frame)
         this.#position = id
         if (this.#unsentBytes() > behindBytes) await this.#drained()
       }
+    }
+  }
+
+  #sendHeldBefore(id: string) {
+    const held = this.#held ?? []
+    for (let [next] = held; next?.before !== undefined && next.before <= id; [next] = held) {
+      held.shift()
+      this.#transmit(next.text)
     }
   }
 
@@ -147,7 +165,7 @@ export class Connection implements Peer {
   goLive(): void {
     const held = this.#held ?? []
     this.#held = undefined
-    for (const text of held) this.#transmit(text)
+    for (const { text } of held) this.#transmit(text)
   }
 
   #drained(): Promise<void> {
