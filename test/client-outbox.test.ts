@@ -406,6 +406,27 @@ test('after a reload no mark covers what nobody has seen', async () => {
   expect(await reloaded.conversations.unreadCount()).toEqual({ count: 2 })
 })
 
+test('the mark of another tab does not replace a further one that waits', async () => {
+  const storage = pageStorage()
+  await using chat = await startChat({ storage })
+  const { client, proxy, conversationId, create, user } = chat
+  const [first, second] = [await chat.say('first'), await chat.say('second')]
+  const other = create()
+  other.restore()
+  const stored = () => JSON.parse(storage.get(`reads.${user.id}`) ?? '{}')[conversationId]
+  // The tab is closed before its mark is through.
+  proxy.onNext(`/v1/chat/conversations/${conversationId}/read`, hang)
+  void client.conversations.markRead(conversationId, second.id).catch(() => {})
+  await waitFor(() => proxy.count('PUT', `/v1/chat/conversations/${conversationId}/read`) === 1)
+  await other.conversations.markRead(conversationId, first.id)
+  expect(stored()).toBe(second.id)
+  client.close()
+  const reloaded = create()
+  reloaded.restore()
+  await waitFor(() => stored() === undefined)
+  expect(await reloaded.conversations.unreadCount()).toEqual({ count: 0 })
+})
+
 test('a refused mark is reported, and not tried again', async () => {
   await using chat = await startChat()
   const mark = chat.client.conversations.markRead('01ARZ3NDEKTSV4RRFFQ69G5FAV')

@@ -41,11 +41,14 @@ export function createReadMarks(options: ReadMarksOptions) {
   const storedMarks = (key: string) => (readJson(storage, key) ?? {}) as Record<string, string>
 
   function remember(key: string, id: string, upTo: string) {
-    writeJson(storage, key, { ...storedMarks(key), [id]: upTo })
+    const { [id]: before = upTo, ...others } = storedMarks(key)
+    writeJson(storage, key, { ...others, [id]: furthest(before, upTo) })
   }
 
-  function forget(key: string, id: string) {
-    const { [id]: _, ...others } = storedMarks(key)
+  /** Forgets a mark that the service has; one of another tab may be further. */
+  function forget(key: string, id: string, upTo: string | undefined) {
+    const { [id]: stored, ...others } = storedMarks(key)
+    if (upTo !== undefined && stored !== undefined && stored > upTo) return
     if (Object.keys(others).length === 0) removeKey(storage, key)
     else writeJson(storage, key, others)
   }
@@ -91,7 +94,7 @@ export function createReadMarks(options: ReadMarksOptions) {
         },
         (error) => done.reject(signal.aborted ? ending : error),
       )
-      if (!signal.aborted && !waiting.has(id)) forget(key, id)
+      if (!signal.aborted && !waiting.has(id)) forget(key, id, upTo)
       void sleep(timers, sharedPauseMilliseconds, signal).then(endTurn, endTurn)
       await sleep(timers, pauseMilliseconds, signal).catch(() => {})
     }
