@@ -284,6 +284,33 @@ test('own marks of notifications cost a request each, and one that fails is take
   notifications.close()
 })
 
+test('the mark of another device counts while an own one is refused', async () => {
+  await using chat = await startChat()
+  const { client, service, user, proxy } = chat
+  const { token } = await service.issueKey()
+  for (const title of ['one', 'two', 'three']) {
+    const body = { user_id: user.id, type: 'broadcast', title, body: title }
+    await service.call('POST', '/v1/service/notifications', { token, body })
+  }
+  await client.connect()
+  const notifications = openNotifications(client)
+  await waitFor(() => notifications.getSnapshot().items.length === 3)
+  const [first, second] = notifications.getSnapshot().items
+  const answer = Promise.withResolvers<Response>()
+  proxy.onNext(`/v1/notifications/${first?.id}/read`, () => answer.promise)
+  const marking = refusalOf(notifications.markRead(first?.id ?? ''))
+  const elsewhere = chat.create({ storage: memoryStorage() })
+  await elsewhere.login(ada)
+  await elsewhere.notifications.markRead(second?.id ?? '')
+  await waitFor(() => notifications.getSnapshot().unread === 2)
+  answer.resolve(refusal(429, 'rate_limited', { 'retry-after': '60' }))
+  expect(await marking).toMatchObject({ code: 'rate_limited' })
+  const unread = () => notifications.getSnapshot().items.filter(({ read }) => !read)
+  await waitFor(() => unread().length === 2, 'the other mark', 5_000)
+  expect(unread().map(({ title }) => title)).toEqual(['three', 'one'])
+  notifications.close()
+})
+
 test('notifications and tickets follow their frames', async () => {
   await using chat = await startChat()
   const { client } = chat

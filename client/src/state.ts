@@ -342,6 +342,8 @@ export function openNotifications(client: Client) {
       expected += ids.length
       const marking = client.notifications.markRead(id, options)
       marking.catch(() => {
+        // The frame of another device counted as this one's.
+        if (expected < ids.length) reloadLater()
         expected = Math.max(0, expected - ids.length)
       })
       await showUntil(ids, marking)
