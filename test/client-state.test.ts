@@ -175,6 +175,29 @@ test('the conversation of a thread is no longer archived after its next message'
   thread.close()
 })
 
+test('a message further down that was removed during an outage is empty', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, service, friend, proxy } = chat
+  const { id } = await chat.say('private')
+  for (let n = 1; n <= 40; n++) await chat.say(`${n}`)
+  await client.connect()
+  const thread = openThread(client, conversationId)
+  await waitFor(() => thread.getSnapshot().status === 'ready')
+  await thread.loadEarlier()
+  const first = () => thread.getSnapshot().items[0]
+  expect(first()?.body).toBe('private')
+  proxy.control.refusesUpgrades = true
+  proxy.cut(1012)
+  await waitFor(() => client.status() === 'waiting')
+  const path = `/v1/chat/conversations/${conversationId}/messages/${id}`
+  await service.call('DELETE', path, { token: friend.token })
+  proxy.control.refusesUpgrades = false
+  client.check()
+  await waitFor(() => first()?.body === '', 'the removal', 5_000)
+  expect(thread.getSnapshot().items).toHaveLength(41)
+  thread.close()
+})
+
 test('an inbox reads many new conversations by pages', async () => {
   await using chat = await startChat()
   const { client, service, user, proxy } = chat

@@ -25,6 +25,7 @@ export type ListState<T> = {
 }
 
 const pageSize = 30
+const largestPage = 100
 
 export function createStore<T>(initial: T) {
   let value = initial
@@ -119,8 +120,7 @@ export function openList<T extends Row, More extends object>(
 
   async function loadInto(from: string | null, signal: AbortSignal) {
     try {
-      const query = { limit: pageSize, ...(from !== null && { cursor: from }) }
-      const page = await read({ query, signal })
+      const page = await read({ query: queryOf(from), signal })
       if (signal.aborted) return
       if (from === null) showNewest(page)
       else showMore(page)
@@ -132,6 +132,13 @@ export function openList<T extends Row, More extends object>(
     }
     // A listener may have begun another load.
     if (!signal.aborted) edits = undefined
+  }
+
+  /** The newest page has all that is shown: no frame tells later what was changed there during an outage. */
+  function queryOf(from: string | null) {
+    if (from !== null) return { limit: pageSize, cursor: from }
+    const shown = isReplayed && beforeGap ? 0 : items().length
+    return { limit: Math.min(Math.max(pageSize, shown), largestPage) }
   }
 
   /** Rows further down stay, unless there is a gap between them and the page. */
