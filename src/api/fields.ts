@@ -121,8 +121,9 @@ export const Count = (example: number, description?: string) =>
   Type.Integer({ ...(description !== undefined && { description }), examples: [example] })
 export const Flag = (description: string, ...examples: boolean[]) =>
   Type.Boolean({ description, ...(examples.length > 0 && { examples }) })
-export const Sample = (example: string, annotations: Annotations = {}) =>
-  Type.String({ ...annotations, examples: [example] })
+/** Text with an example. */
+export const Sample = (example: string, more: Annotations | string = {}) =>
+  Type.String({ ...(typeof more === 'string' ? { description: more } : more), examples: [example] })
 
 export const Nullable = <T extends TSchema>(schema: T, annotations: Annotations = {}) =>
   Type.Union([schema, Type.Null()], annotations)
@@ -166,12 +167,16 @@ export const UnreadCount = Type.Object(
 /** Options of an object that ignores unknown fields. By default Elysia refuses them. */
 export const open = { additionalProperties: true } as const
 
-/** A request body. Unknown fields are ignored. */
-export const Body = <T extends TProperties>(
+/** An object that the API description shows under its title. */
+export const Schema = <T extends TProperties>(
   title: string,
   properties: T,
   options: ObjectOptions = {},
-) => Type.Object(properties, { title, ...open, ...options })
+) => Type.Object(properties, { title, ...options })
+
+/** A request body. Unknown fields are ignored. */
+export const Body: typeof Schema = (title, properties, options) =>
+  Schema(title, properties, { ...open, ...options })
 
 /** The body of a PATCH. It must contain at least one field; a null field counts as absent.
  *  @param nullable fields that may be changed to null, which therefore count

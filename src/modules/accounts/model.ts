@@ -14,6 +14,7 @@ import {
   Rarely,
   Refined,
   Sample,
+  Schema,
   Text,
   Timestamp,
 } from '../../api/fields.ts'
@@ -69,9 +70,7 @@ export type Registration = Static<typeof Registration>
 export const SetUp = Refined(
   Body('SetUp', {
     ...registration,
-    token: Sample(samples.oneTimeToken, {
-      description: 'The token of the link that the server prints.',
-    }),
+    token: Sample(samples.oneTimeToken, 'The token of the link that the server prints.'),
   }),
   newcomerProblems,
 )
@@ -95,10 +94,10 @@ export const Credentials = Body(
     email: Type.String({ description: 'The e-mail address of the account.' }),
     password: Type.String({ description: 'The password.' }),
     code: Maybe(
-      Sample(samples.code, {
-        description:
-          'A code from the authenticator, or a recovery code. Required if a second factor is enabled.',
-      }),
+      Sample(
+        samples.code,
+        'A code from the authenticator, or a recovery code. Required if a second factor is enabled.',
+      ),
     ),
   },
   { examples: [{ email: samples.guest.email, password: samples.password }] },
@@ -106,14 +105,10 @@ export const Credentials = Body(
 export type Credentials = Static<typeof Credentials>
 
 export const RefreshTokenBody = Body('RefreshTokenBody', {
-  refresh_token: Sample(samples.usedRefreshToken, {
-    description: 'The newest refresh token of the session.',
-  }),
+  refresh_token: Sample(samples.usedRefreshToken, 'The newest refresh token of the session.'),
 })
 export const OwnPassword = Maybe(
-  Sample(samples.password, {
-    description: 'Your password; unnecessary for a while after `POST /v1/auth/confirm`.',
-  }),
+  Sample(samples.password, 'Your password; unnecessary for a while after `POST /v1/auth/confirm`.'),
 )
 export const PasswordBody = Body('PasswordBody', { password: OwnPassword })
 
@@ -152,7 +147,7 @@ const quietHours = {
 export const NewQuietHours = Refined(Body('NewQuietHours', quietHours), ({ from, to }) =>
   from === to ? { to: problem('same_time') } : {},
 )
-const ShownQuietHours = Type.Object(quietHours, { title: 'QuietHours' })
+const ShownQuietHours = Schema('QuietHours', quietHours)
 
 export const AccessUpdate = Change(Body('AccessUpdate', access))
 export const ExternalId = Text(externalIdRule, {
@@ -180,48 +175,42 @@ export const NewPerson = Body('NewPerson', {
 })
 export type NewPerson = Static<typeof NewPerson>
 
-export const User = Type.Object(
-  {
-    id: Sample(samples.guest.id),
-    email: Sample(samples.guest.email),
-    display_name: Sample(samples.guest.name),
-    role: RoleField,
-    email_verified: Type.Boolean({ examples: [true] }),
-    created_at: Sample(samples.guest.since, { format: 'date-time' }),
-  },
-  { title: 'User' },
-)
+export const User = Schema('User', {
+  id: Sample(samples.guest.id),
+  email: Sample(samples.guest.email),
+  display_name: Sample(samples.guest.name),
+  role: RoleField,
+  email_verified: Type.Boolean({ examples: [true] }),
+  created_at: Sample(samples.guest.since, { format: 'date-time' }),
+})
 export type User = Static<typeof User>
 
-export const UserBody = Type.Object({ user: User }, { title: 'UserBody' })
+export const UserBody = Schema('UserBody', { user: User })
 
 const tokenSet = {
-  access_token: Sample(samples.accessToken, { description: 'A JWT signed with RS256.' }),
-  refresh_token: Sample(samples.refreshToken, { description: 'Opaque, for one use.' }),
+  access_token: Sample(samples.accessToken, 'A JWT signed with RS256.'),
+  refresh_token: Sample(samples.refreshToken, 'Opaque, for one use.'),
   expires_in: Count(900, 'Seconds until the access token expires.'),
 }
 
-export const TokenSet = Type.Object(tokenSet, { title: 'TokenSet' })
+export const TokenSet = Schema('TokenSet', tokenSet)
 export type TokenSet = Static<typeof TokenSet>
 
-export const Authenticated = Type.Object({ user: User, ...tokenSet }, { title: 'Authenticated' })
+export const Authenticated = Schema('Authenticated', { user: User, ...tokenSet })
 export type Authenticated = Static<typeof Authenticated>
 
-export const Jwks = Type.Object(
-  {
-    keys: Type.Array(
-      Type.Object({
-        kty: Sample('RSA'),
-        n: Sample('sXchJfYtW9Fh0pDk2mQv', { description: 'The modulus, in base64url.' }),
-        e: Sample('AQAB'),
-        kid: Sample(samples.recordId),
-        alg: Sample('RS256'),
-        use: Sample('sig'),
-      }),
-    ),
-  },
-  { title: 'Jwks' },
-)
+export const Jwks = Schema('Jwks', {
+  keys: Type.Array(
+    Type.Object({
+      kty: Sample('RSA'),
+      n: Sample('sXchJfYtW9Fh0pDk2mQv', 'The modulus, in base64url.'),
+      e: Sample('AQAB'),
+      kid: Sample(samples.recordId),
+      alg: Sample('RS256'),
+      use: Sample('sig'),
+    }),
+  ),
+})
 export type Jwks = Static<typeof Jwks>
 
 export const SigningKey = Type.Object({
@@ -233,50 +222,39 @@ export const SigningKey = Type.Object({
 /** `ready_at`: the earliest time for the rotation; null when the keys were rotated. */
 export const Rotation = Type.Object({ ready_at: Nullable(Timestamp) })
 
-export const Session = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    created_at: Timestamp,
-    last_used_at: described(Timestamp, 'The last renewal of its tokens, or the login.'),
-    user_agent: Nullable(Sample('Mozilla/5.0 (X11; Linux x86_64)')),
-    ip: described(Nullable(Sample('203.0.113.7')), 'The address of the last login or renewal.'),
-    current: Flag('Whether it is the session of this request.', true),
-  },
-  { title: 'Session' },
-)
+export const Session = Schema('Session', {
+  id: Sample(samples.recordId),
+  created_at: Timestamp,
+  last_used_at: described(Timestamp, 'The last renewal of its tokens, or the login.'),
+  user_agent: Nullable(Sample('Mozilla/5.0 (X11; Linux x86_64)')),
+  ip: described(Nullable(Sample('203.0.113.7')), 'The address of the last login or renewal.'),
+  current: Flag('Whether it is the session of this request.', true),
+})
 
-export const Profile = Type.Object(
-  {
-    ...User.properties,
-    avatar_url: Sample(samples.guest.avatarUrl, { format: 'uri' }),
-    locale: LocaleField,
-    totp: Flag('Whether a login requires a code from an authenticator.'),
-    email_bounced_at: Rarely(
-      Sample(samples.time, {
-        format: 'date-time',
-        description: 'When the mail server permanently refused the address; null if it did not.',
-      }),
-    ),
-    quiet_hours: described(
-      Nullable(ShownQuietHours),
-      'While they last, pushes and mails wait, except of calls and about the account.',
-    ),
-  },
-  { title: 'Profile' },
-)
+export const Profile = Schema('Profile', {
+  ...User.properties,
+  avatar_url: Sample(samples.guest.avatarUrl, { format: 'uri' }),
+  locale: LocaleField,
+  totp: Flag('Whether a login requires a code from an authenticator.'),
+  email_bounced_at: Rarely(
+    Sample(samples.time, {
+      format: 'date-time',
+      description: 'When the mail server permanently refused the address; null if it did not.',
+    }),
+  ),
+  quiet_hours: described(
+    Nullable(ShownQuietHours),
+    'While they last, pushes and mails wait, except of calls and about the account.',
+  ),
+})
 
-export const ManagedUser = Type.Object(
-  {
-    ...Profile.properties,
-    disabled: Flag('Whether logins are refused.'),
-    external_id: Nullable(
-      Sample(samples.guest.externalId, {
-        description: 'The id of the person in the rest of the platform.',
-      }),
-    ),
-  },
-  { title: 'ManagedUser' },
-)
+export const ManagedUser = Schema('ManagedUser', {
+  ...Profile.properties,
+  disabled: Flag('Whether logins are refused.'),
+  external_id: Nullable(
+    Sample(samples.guest.externalId, 'The id of the person in the rest of the platform.'),
+  ),
+})
 
 export function userView(row: UserRow): User {
   return {
@@ -331,14 +309,11 @@ export function sessionView(row: SessionRow, currentId: string): Static<typeof S
   }
 }
 
-export const PurgeCounts = Type.Object(
-  {
-    messages: Count(240, 'Messages whose text is stored, also for reports.'),
-    broadcasts: Count(1, 'Broadcasts, whose texts are removed.'),
-    files: Count(12, 'Files.'),
-    tickets: Count(2, 'Tickets.'),
-    reports: Count(0, 'Reports that the person made.'),
-  },
-  { title: 'PurgeCounts' },
-)
+export const PurgeCounts = Schema('PurgeCounts', {
+  messages: Count(240, 'Messages whose text is stored, also for reports.'),
+  broadcasts: Count(1, 'Broadcasts, whose texts are removed.'),
+  files: Count(12, 'Files.'),
+  tickets: Count(2, 'Tickets.'),
+  reports: Count(0, 'Reports that the person made.'),
+})
 export type PurgeCounts = Static<typeof PurgeCounts>

@@ -9,11 +9,11 @@ import {
   Nullable,
   named,
   OneOf,
-  open,
   PersonWithAvatar,
   Rarely,
   Refined,
   Sample,
+  Schema,
   Text,
   Timestamp,
 } from '../../api/fields.ts'
@@ -33,16 +33,14 @@ const reportText = (description: string, example: string) =>
   Text({ min: 1, max: 2_000, trimmed: true, notBlank: true }, { description, examples: [example] })
 const Reported = NamedPerson(samples.guest)
 
-export const Block = Type.Object(
-  {
-    user: PersonWithAvatar(samples.guest),
-    blocked_at: described(Timestamp, 'When you blocked them.'),
-  },
-  { title: 'Block' },
-)
+export const Block = Schema('Block', {
+  user: PersonWithAvatar(samples.guest),
+  blocked_at: described(Timestamp, 'When you blocked them.'),
+})
 
 export const NewReport = Refined(
-  Type.Object(
+  Body(
+    'NewReport',
     {
       user_id: Maybe(Id({ description: 'The reported person.' })),
       message_id: Maybe(Id({ description: 'A message of one of your conversations.' })),
@@ -50,10 +48,8 @@ export const NewReport = Refined(
       body: Maybe(reportText('A description for the admins.', bodyText)),
     },
     {
-      title: 'NewReport',
       description: 'About a user or a message.',
       examples: [{ user_id: samples.guest.id, reason: 'spam', body: bodyText }],
-      ...open,
     },
   ),
   ({ user_id, message_id }) => {
@@ -73,43 +69,38 @@ export const ReportUpdate = Change(
   }),
 )
 
-export const OwnReport = Type.Object(
-  { id: Sample(samples.recordId), status: ReportStatusField, created_at: Timestamp },
-  { title: 'OwnReport' },
-)
+export const OwnReport = Schema('OwnReport', {
+  id: Sample(samples.recordId),
+  status: ReportStatusField,
+  created_at: Timestamp,
+})
 
-export const Report = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    reporter: NamedPerson(samples.host),
-    reported: Reported,
-    message_id: described(
-      Nullable(Sample(samples.messageId)),
-      'The reported message; null for a report about a person.',
-    ),
-    reason: ReasonField,
-    body: Nullable(Sample(bodyText)),
-    status: ReportStatusField,
-    note: Rarely(Type.String()),
-    resolved_by_id: described(Rarely(Type.String()), 'The admin who handled it.'),
-    resolved_at: Rarely(Timestamp),
-    created_at: Timestamp,
-  },
-  { title: 'Report' },
-)
+export const Report = Schema('Report', {
+  id: Sample(samples.recordId),
+  reporter: NamedPerson(samples.host),
+  reported: Reported,
+  message_id: described(
+    Nullable(Sample(samples.messageId)),
+    'The reported message; null for a report about a person.',
+  ),
+  reason: ReasonField,
+  body: Nullable(Sample(bodyText)),
+  status: ReportStatusField,
+  note: Rarely(Type.String()),
+  resolved_by_id: described(Rarely(Type.String()), 'The admin who handled it.'),
+  resolved_at: Rarely(Timestamp),
+  created_at: Timestamp,
+})
 
-export const ReportDetail = Type.Object(
-  {
-    ...Report.properties,
-    messages: Nullable(
-      Type.Array(named('Message'), {
-        description:
-          'The reported message with up to 20 messages before and after it, at the time of the report, oldest first. Null if the report is resolved or is about a person.',
-      }),
-    ),
-  },
-  { title: 'ReportDetail' },
-)
+export const ReportDetail = Schema('ReportDetail', {
+  ...Report.properties,
+  messages: Nullable(
+    Type.Array(named('Message'), {
+      description:
+        'The reported message with up to 20 messages before and after it, at the time of the report, oldest first. Null if the report is resolved or is about a person.',
+    }),
+  ),
+})
 
 export const ReportCreatedFrame = Type.Object(
   { type: Type.Literal('report_created'), report: Report },

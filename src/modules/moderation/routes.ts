@@ -89,9 +89,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       admin.list('adminListReports', 'Lists reports, newest first.', Report, {
         query: {
           status: described(ReportStatusField, 'Only reports in this state.'),
-          reported_id: Sample(samples.host.id, {
-            description: 'Only reports about this user or their messages.',
-          }),
+          reported_id: Sample(samples.host.id, 'Only reports about this user or their messages.'),
         },
       }),
     )

@@ -10,6 +10,7 @@ import {
   Rarely,
   Refined,
   Sample,
+  Schema,
   Timestamp,
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
@@ -30,7 +31,7 @@ const settingSchemas = Object.fromEntries(
   ]),
 ) as { [K in keyof typeof definitions]: (typeof definitions)[K]['schema'] } // the same schemas
 
-export const Settings = Type.Object(settingSchemas, { title: 'Settings' })
+export const Settings = Schema('Settings', settingSchemas)
 
 const changedSettings = Body(
   'SettingsUpdate',
@@ -52,39 +53,30 @@ export const SettingsUpdate = Refined(changedSettings, (body) => {
   return Object.fromEntries(unknown.map((name) => [name, problem('unknown_setting')]))
 })
 
-const DefaultText = Type.Object(
-  {
-    subject: Sample('Confirm your e-mail address'),
-    body: Sample('Please confirm that this address is yours.\n\n{link}'),
-  },
-  { title: 'DefaultMailText' },
-)
+const DefaultText = Schema('DefaultMailText', {
+  subject: Sample('Confirm your e-mail address'),
+  body: Sample('Please confirm that this address is yours.\n\n{link}'),
+})
 
-export const MailTextKinds = Type.Object(
-  {
-    kinds: Type.Array(
-      Type.Object(
-        {
-          kind: OneOf(mailKinds, { examples: ['verify_email'] }),
-          placeholders: Type.Array(Type.String(), { examples: [['platform', 'name', 'link']] }),
-          required: Nullable(Type.String(), {
-            description: 'The placeholder that a body must have.',
-            examples: ['link'],
-          }),
-          texts: Type.Object(
-            Object.fromEntries(locales.map((locale) => [locale, DefaultText])) as Record<
-              Locale,
-              typeof DefaultText
-            >, // one for each of them
-            { title: 'DefaultMailTexts', description: 'The default texts by language.' },
-          ),
-        },
-        { title: 'MailTextKind' },
+export const MailTextKinds = Schema('MailTextKinds', {
+  kinds: Type.Array(
+    Schema('MailTextKind', {
+      kind: OneOf(mailKinds, { examples: ['verify_email'] }),
+      placeholders: Type.Array(Type.String(), { examples: [['platform', 'name', 'link']] }),
+      required: Nullable(Type.String(), {
+        description: 'The placeholder that a body must have.',
+        examples: ['link'],
+      }),
+      texts: Type.Object(
+        Object.fromEntries(locales.map((locale) => [locale, DefaultText])) as Record<
+          Locale,
+          typeof DefaultText
+        >, // one for each of them
+        { title: 'DefaultMailTexts', description: 'The default texts by language.' },
       ),
-    ),
-  },
-  { title: 'MailTextKinds' },
-)
+    }),
+  ),
+})
 
 export const MailTextPreviewRequest = Refined(
   Body('MailTextPreviewRequest', {
@@ -114,42 +106,37 @@ export const MailTextPreviewRequest = Refined(
   },
 )
 
-export const MailTextPreview = Type.Object(
-  {
-    subject: Sample('Welcome to Example'),
-    text: Sample('Hello Ada,\n\nhttps://chat.example.com/verify-email#token=…'),
-    html: Sample('<!doctype html><html lang="en">…</html>'),
-  },
-  { title: 'MailTextPreview' },
-)
+export const MailTextPreview = Schema('MailTextPreview', {
+  subject: Sample('Welcome to Example'),
+  text: Sample('Hello Ada,\n\nhttps://chat.example.com/verify-email#token=…'),
+  html: Sample('<!doctype html><html lang="en">…</html>'),
+})
 
 const Party = (type: string, id: string) =>
-  Type.Object(
+  Schema(
+    'AuditParty',
     {
       type: Nullable(Type.String()),
       id: Nullable(Type.String()),
       name: Nullable(Type.String(), { description: 'The name of a user whose account exists.' }),
     },
-    { title: 'AuditParty', examples: [{ type, id, name: 'Grace Hopper' }] },
+    { examples: [{ type, id, name: 'Grace Hopper' }] },
   )
 
-export const AuditEntry = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    at: Timestamp,
-    action: described(Sample('role_changed'), 'The action, for example `role_changed`.'),
-    actor: described(
-      Party('user', samples.admin.id),
-      'The author of the action: a person, a key or the command line.',
-    ),
-    target: described(Party('user', samples.host.id), 'The object of the action.'),
-    ip: Nullable(Sample('203.0.113.7')),
-    details: Nullable(
-      Type.Record(Type.String(), Type.String(), { examples: [{ from: 'user', to: 'host' }] }),
-    ),
-  },
-  { title: 'AuditEntry' },
-)
+export const AuditEntry = Schema('AuditEntry', {
+  id: Sample(samples.recordId),
+  at: Timestamp,
+  action: described(Sample('role_changed'), 'The action, for example `role_changed`.'),
+  actor: described(
+    Party('user', samples.admin.id),
+    'The author of the action: a person, a key or the command line.',
+  ),
+  target: described(Party('user', samples.host.id), 'The object of the action.'),
+  ip: Nullable(Sample('203.0.113.7')),
+  details: Nullable(
+    Type.Record(Type.String(), Type.String(), { examples: [{ from: 'user', to: 'host' }] }),
+  ),
+})
 
 type NameOf = (id: string | null) => string | undefined
 
@@ -168,35 +155,31 @@ export function auditEntryView(row: AuditRow, nameOf: NameOf): Static<typeof Aud
 
 export const JobState = OneOf(jobStates, { title: 'JobState' })
 
-export const JobItem = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    kind: Sample('verification_mail'),
-    state: JobState,
-    attempts: Count(2, 'Tries so far.'),
-    last_error: Nullable(
-      Sample('connect ECONNREFUSED 203.0.113.25:587', {
-        description: 'The reason of the last failure, with e-mail addresses masked.',
-      }),
+export const JobItem = Schema('Job', {
+  id: Sample(samples.recordId),
+  kind: Sample('verification_mail'),
+  state: JobState,
+  attempts: Count(2, 'Tries so far.'),
+  last_error: Nullable(
+    Sample(
+      'connect ECONNREFUSED 203.0.113.25:587',
+      'The reason of the last failure, with e-mail addresses masked.',
     ),
-    run_at: described(Timestamp, 'When it is tried next.'),
-    subject: Nullable(
-      Type.Object(
-        {
-          type: OneOf(['user', 'ticket', 'webhook']),
-          id: Type.String(),
-          name: Nullable(Type.String()),
-        },
-        {
-          title: 'JobSubject',
-          examples: [{ type: 'user', id: samples.host.id, name: 'Ada Lovelace' }],
-        },
-      ),
-      { description: 'The receiver of a mail, push or delivery; `name` for users that exist.' },
+  ),
+  run_at: described(Timestamp, 'When it is tried next.'),
+  subject: Nullable(
+    Schema(
+      'JobSubject',
+      {
+        type: OneOf(['user', 'ticket', 'webhook']),
+        id: Type.String(),
+        name: Nullable(Type.String()),
+      },
+      { examples: [{ type: 'user', id: samples.host.id, name: 'Ada Lovelace' }] },
     ),
-  },
-  { title: 'Job' },
-)
+    { description: 'The receiver of a mail, push or delivery; `name` for users that exist.' },
+  ),
+})
 
 /** The id of the user that a job is for. */
 export const jobUserId = ({ payload }: Job): string | null => payloadOf(payload).user_id ?? null
@@ -229,86 +212,78 @@ const Latency = (milliseconds: number) =>
     Type.Number({ description: 'Milliseconds, accurate to 20 %.', examples: [milliseconds] }),
   )
 
-const Minute = Type.Object(
-  {
-    at: Timestamp,
-    requests: Count(1_260),
-    failed: Count(0, 'Responses with 5xx.'),
-    frames: Count(310, 'Frames from clients.'),
-    p50_ms: Latency(1.2),
-    p99_ms: Latency(9.6),
-  },
-  { title: 'Minute' },
-)
+const Minute = Schema('Minute', {
+  at: Timestamp,
+  requests: Count(1_260),
+  failed: Count(0, 'Responses with 5xx.'),
+  frames: Count(310, 'Frames from clients.'),
+  p50_ms: Latency(1.2),
+  p99_ms: Latency(9.6),
+})
 
-const Deliveries = Type.Object(
+const Deliveries = Schema(
+  'Deliveries',
   {
     configured: Flag('Whether it is set up.', true),
     last_sent_at: NullableTime,
     last_failed_at: Rarely(Timestamp),
     last_error: Rarely(Type.String()),
   },
-  { title: 'Deliveries', description: 'The last success and failure since the start.' },
+  { description: 'The last success and failure since the start.' },
 )
 
-const Replication = Type.Object(
-  {
-    role: OneOf(['leader', 'standby']),
-    ack: OneOf(['disk', 'bucket']),
-    standby_allowed: Flag('Whether a standby may take over.', true),
-    epoch: Nullable(Count(2), { description: 'Increases each time a node becomes the leader.' }),
-    position: Nullable(Count(48_213), {
-      description: 'The position of the newest stored log entry.',
-    }),
-    lag_seconds: Type.Number({
-      description: 'The age of the oldest change that is not in the bucket yet.',
-      examples: [0.4],
-    }),
-    last_stored_at: NullableTime,
-    last_snapshot_at: NullableTime,
-    failures: Count(0, 'Failed requests to the bucket since the start.'),
-    last_failed_at: Rarely(Timestamp),
-    last_error: Rarely(Type.String()),
-  },
-  { title: 'Replication' },
-)
+const Replication = Schema('Replication', {
+  role: OneOf(['leader', 'standby']),
+  ack: OneOf(['disk', 'bucket']),
+  standby_allowed: Flag('Whether a standby may take over.', true),
+  epoch: Nullable(Count(2), { description: 'Increases each time a node becomes the leader.' }),
+  position: Nullable(Count(48_213), {
+    description: 'The position of the newest stored log entry.',
+  }),
+  lag_seconds: Type.Number({
+    description: 'The age of the oldest change that is not in the bucket yet.',
+    examples: [0.4],
+  }),
+  last_stored_at: NullableTime,
+  last_snapshot_at: NullableTime,
+  failures: Count(0, 'Failed requests to the bucket since the start.'),
+  last_failed_at: Rarely(Timestamp),
+  last_error: Rarely(Type.String()),
+})
 
-export const SystemState = Type.Object(
-  {
-    version: Sample('1.0.0'),
-    started_at: Timestamp,
-    uptime_seconds: Count(86_400),
-    database_bytes: Count(48_234_496),
-    wal_bytes: Count(1_318_400),
-    free_disk_bytes: Count(21_474_836_480),
-    sockets: Count(42, 'Open sockets.'),
-    socket_users: Count(37, 'People with an open socket.'),
-    last_hour: described(Type.Array(Minute), 'A point for each minute.'),
-    outbox: Type.Array(
-      Type.Object({ kind: Sample('verification_mail'), state: JobState, count: Count(1) }),
+export const SystemState = Schema('System', {
+  version: Sample('1.0.0'),
+  started_at: Timestamp,
+  uptime_seconds: Count(86_400),
+  database_bytes: Count(48_234_496),
+  wal_bytes: Count(1_318_400),
+  free_disk_bytes: Count(21_474_836_480),
+  sockets: Count(42, 'Open sockets.'),
+  socket_users: Count(37, 'People with an open socket.'),
+  last_hour: described(Type.Array(Minute), 'A point for each minute.'),
+  outbox: Type.Array(
+    Type.Object({ kind: Sample('verification_mail'), state: JobState, count: Count(1) }),
+  ),
+  mail: Deliveries,
+  push: Deliveries,
+  webhooks: Type.Object({
+    total: Count(2),
+    disabled: Count(0),
+    failing: Count(
+      0,
+      'Enabled webhooks to which nothing has been delivered since their last failure.',
     ),
-    mail: Deliveries,
-    push: Deliveries,
-    webhooks: Type.Object({
-      total: Count(2),
-      disabled: Count(0),
-      failing: Count(
-        0,
-        'Enabled webhooks to which nothing has been delivered since their last failure.',
-      ),
-      dropped: Count(0, 'Events that were dropped because too many waited.'),
+    dropped: Count(0, 'Events that were dropped because too many waited.'),
+  }),
+  replication: Nullable(Replication, { description: 'Null without a bucket.' }),
+  last_backup_at: NullableTime,
+  warnings: Type.Array(
+    Type.Object({
+      code: Sample('no_backup'),
+      message: Sample('No backup was made within two days: run hostline backup every day.'),
     }),
-    replication: Nullable(Replication, { description: 'Null without a bucket.' }),
-    last_backup_at: NullableTime,
-    warnings: Type.Array(
-      Type.Object({
-        code: Sample('no_backup'),
-        message: Sample('No backup was made within two days: run hostline backup every day.'),
-      }),
-    ),
-  },
-  { title: 'System' },
-)
+  ),
+})
 
 export function systemView(state: ReturnType<System>): Static<typeof SystemState> {
   const { startedAt, now, storage, hub } = state
@@ -365,24 +340,18 @@ function replicationView(replica: ReturnType<System>['replica']) {
 }
 
 const due = (what: string) =>
-  Type.Object(
-    {
-      days: Count(365, 'The setting; 0 keeps everything.'),
-      due: Count(1_200, `${what} that the next run deletes.`),
-      held: Count(0, `${what} as old that stay as long as a report is open.`),
-    },
-    { title: `Due${what}` },
-  )
+  Schema(`Due${what}`, {
+    days: Count(365, 'The setting; 0 keeps everything.'),
+    due: Count(1_200, `${what} that the next run deletes.`),
+    held: Count(0, `${what} as old that stay as long as a report is open.`),
+  })
 
-export const Retention = Type.Object(
-  {
-    messages: due('Messages'),
-    tickets: due('Tickets'),
-    last_run_at: Nullable(Timestamp),
-    next_run_at: Nullable({ ...Timestamp, description: 'Null when both settings are 0.' }),
-  },
-  { title: 'Retention' },
-)
+export const Retention = Schema('Retention', {
+  messages: due('Messages'),
+  tickets: due('Tickets'),
+  last_run_at: Nullable(Timestamp),
+  next_run_at: Nullable({ ...Timestamp, description: 'Null when both settings are 0.' }),
+})
 export type Retention = Static<typeof Retention>
 
 export const retentionView = ({

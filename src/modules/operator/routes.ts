@@ -141,9 +141,9 @@ export function operatorRoutes(parts: Parts) {
         {
           query: {
             ...listQuery(auditPageSize),
-            action: Sample('login_failed', { description: 'The action.' }),
-            actor_id: Sample(samples.admin.id, { description: 'The id of the actor.' }),
-            target_id: Sample(samples.host.id, { description: 'The id of the target.' }),
+            action: Sample('login_failed', 'The action.'),
+            actor_id: Sample(samples.admin.id, 'The id of the actor.'),
+            target_id: Sample(samples.host.id, 'The id of the target.'),
             from: Time({
               description: 'From this time on (inclusive): ISO 8601 with a time zone.',
               examples: [samples.time],

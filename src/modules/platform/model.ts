@@ -9,6 +9,7 @@ import {
   PersonId,
   Rarely,
   Sample,
+  Schema,
   Text,
   Time,
   Timestamp,
@@ -38,28 +39,20 @@ export const NewServiceKey = Body('NewServiceKey', {
   expires_at: Maybe(Time({ description: 'When the key expires: ISO 8601 with a time zone.' })),
 })
 
-export const ServiceKey = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    name: Sample('payments'),
-    scopes: Type.Array(OneOf(serviceScopes, { title: 'ServiceScope' })),
-    created_at: Timestamp,
-    expires_at: Nullable(Sample(samples.later, { format: 'date-time' })),
-    last_used_at: described(Nullable(Timestamp), 'The last request with it, to within a minute.'),
-    revoked_at: described(Rarely(Timestamp), 'When it was revoked; null while it may be used.'),
-  },
-  { title: 'ServiceKey' },
-)
+export const ServiceKey = Schema('ServiceKey', {
+  id: Sample(samples.recordId),
+  name: Sample('payments'),
+  scopes: Type.Array(OneOf(serviceScopes, { title: 'ServiceScope' })),
+  created_at: Timestamp,
+  expires_at: Nullable(Sample(samples.later, { format: 'date-time' })),
+  last_used_at: described(Nullable(Timestamp), 'The last request with it, to within a minute.'),
+  revoked_at: described(Rarely(Timestamp), 'When it was revoked; null while it may be used.'),
+})
 
-export const CreatedServiceKey = Type.Object(
-  {
-    ...ServiceKey.properties,
-    key: Sample('sk_9QnX4v0cJm2uT7aPzLw1yBfRk8dHsE5g', {
-      description: 'The key itself, shown only this once.',
-    }),
-  },
-  { title: 'CreatedServiceKey' },
-)
+export const CreatedServiceKey = Schema('CreatedServiceKey', {
+  ...ServiceKey.properties,
+  key: Sample('sk_9QnX4v0cJm2uT7aPzLw1yBfRk8dHsE5g', 'The key itself, shown only this once.'),
+})
 
 export const FollowerImport = Body('FollowerImport', {
   follower_ids: Type.Array(Sample(samples.guest.id), {
@@ -69,17 +62,14 @@ export const FollowerImport = Body('FollowerImport', {
   }),
 })
 
-export const ImportCounts = Type.Object(
-  {
-    added: Count(1, 'Followers who were new.'),
-    already: Count(0, 'Followers who were known, or named before in the list.'),
-    unknown: Type.Array(Type.String(), {
-      description: 'The ids that name nobody, as they were given.',
-      examples: [[]],
-    }),
-  },
-  { title: 'ImportCounts' },
-)
+export const ImportCounts = Schema('ImportCounts', {
+  added: Count(1, 'Followers who were new.'),
+  already: Count(0, 'Followers who were known, or named before in the list.'),
+  unknown: Type.Array(Type.String(), {
+    description: 'The ids that name nobody, as they were given.',
+    examples: [[]],
+  }),
+})
 
 export const CallUpdate = Body('CallUpdate', {
   state: OneOf(callStates, {
@@ -91,33 +81,27 @@ export const CallUpdate = Body('CallUpdate', {
 })
 
 const description = 'The id that the platform gives the person; absent if there is none.'
-const ExternalId = (example: string) => Type.Optional(Sample(example, { description }))
+const ExternalId = (example: string) => Type.Optional(Sample(example, description))
 const hostExternalId = ExternalId('host-12')
 const guestExternalId = ExternalId(samples.guest.externalId)
 
-export const Call = Type.Object(
-  {
-    call_session_id: Sample(samples.callId),
-    state: OneOf(callStates, { title: 'CallState' }),
-    host_id: Sample(samples.host.id),
-    host_external_id: hostExternalId,
-    guest_id: Sample(samples.guest.id),
-    guest_external_id: guestExternalId,
-    updated_at: Timestamp,
-  },
-  { title: 'Call' },
-)
+export const Call = Schema('Call', {
+  call_session_id: Sample(samples.callId),
+  state: OneOf(callStates, { title: 'CallState' }),
+  host_id: Sample(samples.host.id),
+  host_external_id: hostExternalId,
+  guest_id: Sample(samples.guest.id),
+  guest_external_id: guestExternalId,
+  updated_at: Timestamp,
+})
 
-export const Follow = Type.Object(
-  {
-    host_id: Sample(samples.host.id),
-    host_external_id: hostExternalId,
-    follower_id: Sample(samples.guest.id),
-    follower_external_id: guestExternalId,
-    created_at: Timestamp,
-  },
-  { title: 'Follow' },
-)
+export const Follow = Schema('Follow', {
+  host_id: Sample(samples.host.id),
+  host_external_id: hostExternalId,
+  follower_id: Sample(samples.guest.id),
+  follower_external_id: guestExternalId,
+  created_at: Timestamp,
+})
 
 export function serviceKeyView(row: ServiceKeyRow): Static<typeof ServiceKey> {
   return {

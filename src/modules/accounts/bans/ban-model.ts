@@ -1,5 +1,15 @@
-import { type Static, Type } from '@sinclair/typebox'
-import { Body, Maybe, Nullable, OneOf, Sample, Text, Time, Timestamp } from '../../../api/fields.ts'
+import type { Static } from '@sinclair/typebox'
+import {
+  Body,
+  Maybe,
+  Nullable,
+  OneOf,
+  Sample,
+  Schema,
+  Text,
+  Time,
+  Timestamp,
+} from '../../../api/fields.ts'
 import { samples } from '../../../api/samples.ts'
 import { isoTime, timeOrNull } from '../../../lib/clock.ts'
 import { banKinds } from '../../../lib/vocabulary.ts'
@@ -21,19 +31,16 @@ export const NewBan = Body('NewBan', {
   until: Maybe(Time({ description: 'When it ends; without it, never.' })),
 })
 
-export const Ban = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    kind: banKind,
-    value: Nullable(Sample('spam.example'), {
-      description: 'Null for an address, of which only a hash is kept.',
-    }),
-    reason: Nullable(Sample('spam wave')),
-    created_at: Timestamp,
-    until: Nullable(Timestamp),
-  },
-  { title: 'Ban' },
-)
+export const Ban = Schema('Ban', {
+  id: Sample(samples.recordId),
+  kind: banKind,
+  value: Nullable(Sample('spam.example'), {
+    description: 'Null for an address, of which only a hash is kept.',
+  }),
+  reason: Nullable(Sample('spam wave')),
+  created_at: Timestamp,
+  until: Nullable(Timestamp),
+})
 
 export function banView({ id, kind, value, reason, createdAt, until }: BanRow): Static<typeof Ban> {
   const shown = kind === 'address' ? null : value

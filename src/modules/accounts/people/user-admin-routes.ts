@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { Flag, OneOf, Sample, Text } from '../../../api/fields.ts'
+import { Flag, OneOf, Sample, Schema, Text } from '../../../api/fields.ts'
 import { operations } from '../../../api/operation.ts'
 import { samples } from '../../../api/samples.ts'
 import { recentlyConfirmed } from '../../../http/confirmation.ts'
@@ -58,10 +58,10 @@ type Parts = {
   sendExport: SendExport
 }
 
-const PurgeStarted = Type.Object(
-  { user_id: Sample(samples.guest.id), status: Type.Literal('processing') },
-  { title: 'PurgeStarted' },
-)
+const PurgeStarted = Schema('PurgeStarted', {
+  user_id: Sample(samples.guest.id),
+  status: Type.Literal('processing'),
+})
 
 export function userAdminRoutes(parts: Parts) {
   const { sessions, userAdmin, countPurged, profileParts, sendExport } = parts
