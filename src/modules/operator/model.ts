@@ -22,7 +22,6 @@ import { problem } from '../../lib/errors.ts'
 import { type Locale, locales } from '../../lib/i18n.ts'
 import { type MailKind, mailKinds, mailTextProblem } from '../../lib/mail-texts.ts'
 import { definitions, isSettingName, type SettingName, settingNames } from '../../settings.ts'
-import type { System } from './system.ts'
 
 const settingSchemas = Object.fromEntries(
   settingNames.map((name) => [
@@ -285,59 +284,7 @@ export const SystemState = Schema('System', {
   ),
 })
 
-export function systemView(state: ReturnType<System>): Static<typeof SystemState> {
-  const { startedAt, now, storage, hub } = state
-  return {
-    version: state.version,
-    started_at: isoTime(startedAt),
-    uptime_seconds: Math.floor((now - startedAt) / 1_000),
-    database_bytes: storage.databaseBytes,
-    wal_bytes: storage.walBytes,
-    free_disk_bytes: storage.freeBytes,
-    sockets: hub.sockets,
-    socket_users: hub.users,
-    last_hour: state.minutes.map(({ at, p50, p99, ...minute }) => ({
-      at: isoTime(at),
-      ...minute,
-      p50_ms: p50,
-      p99_ms: p99,
-    })),
-    outbox: state.outbox,
-    mail: deliveriesView(state.mail),
-    push: deliveriesView(state.push),
-    webhooks: state.webhooks,
-    replication: replicationView(state.replica),
-    last_backup_at: timeOrNull(state.lastBackupAt),
-    warnings: state.warnings,
-  }
-}
-
-function deliveriesView({ isSetUp, sentAt, failure }: ReturnType<System>['mail']) {
-  return {
-    configured: isSetUp,
-    last_sent_at: timeOrNull(sentAt),
-    last_failed_at: timeOrNull(failure?.at),
-    last_error: failure?.reason ?? null,
-  }
-}
-
-function replicationView(replica: ReturnType<System>['replica']) {
-  if (!replica) return null
-  const { role, ack, place, lagMilliseconds, storedAt, snapshotAt, failure } = replica
-  return {
-    role,
-    ack,
-    standby_allowed: replica.isStandbyAllowed,
-    epoch: place?.epoch ?? null,
-    position: place?.position ?? null,
-    lag_seconds: Math.round(lagMilliseconds / 100) / 10,
-    last_stored_at: timeOrNull(storedAt),
-    last_snapshot_at: timeOrNull(snapshotAt),
-    failures: replica.failures,
-    last_failed_at: timeOrNull(failure?.at),
-    last_error: failure?.reason ?? null,
-  }
-}
+export type SystemState = Static<typeof SystemState>
 
 const due = (what: string) =>
   Schema(`Due${what}`, {

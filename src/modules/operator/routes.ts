@@ -29,7 +29,6 @@ import {
   Settings,
   SettingsUpdate,
   SystemState,
-  systemView,
 } from './model.ts'
 import type { System } from './system.ts'
 
@@ -70,7 +69,7 @@ export function operatorRoutes(parts: Parts) {
     .use(routeBase)
     .get(
       '/v1/admin/system',
-      () => systemView(system()),
+      () => system(),
       admin(
         'adminGetSystem',
         'Shows the state of the service: sizes, traffic, deliveries, warnings.',
