@@ -251,5 +251,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     },
     countAdminsWithoutTotp: base.factors.countAdminsWithout,
     namesOf: base.store.namesOf,
+    findUser: base.store.find,
+    listAdmins: base.store.listAdmins,
   } satisfies Module & Record<string, unknown>
 }

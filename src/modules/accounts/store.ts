@@ -63,8 +63,7 @@ export function createAccountStore(orm: Orm) {
     findByExternalId: (externalId: string): UserRow | undefined =>
       byExternalId.get({ value: externalId }),
     hasAdmin: () => countRows(orm, users, enabledAdmin) > 0,
-    listAdmins: (): Pick<UserRow, 'id' | 'email'>[] =>
-      orm.select({ id: users.id, email: users.email }).from(users).where(enabledAdmin).all(),
+    listAdmins: (): UserRow[] => orm.select().from(users).where(enabledAdmin).all(),
     isOnlyAdmin: (id: string) => countRows(orm, users, and(enabledAdmin, ne(users.id, id))) === 0,
     update(id: string, changes: UserChanges): void {
       if (Object.values(changes).every((change) => change === undefined)) return

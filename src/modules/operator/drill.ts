@@ -1,8 +1,8 @@
 import type { Core } from '../../core.ts'
 import { day, hour } from '../../lib/clock.ts'
+import type { Locale } from '../../lib/i18n.ts'
 import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
-import { listVerifiedAdmins } from './admin-store.ts'
 
 export type Drill = {
   /** When the bucket was last restored successfully, in ms since the epoch. */
@@ -13,13 +13,18 @@ export type Drill = {
   verify: () => Promise<void>
 }
 
+type Admin = { email: string; emailVerified: boolean; locale: Locale; displayName: string }
+
+export type DrillParts = { mailer: Mailer; listAdmins: () => Admin[] }
+
 const intervalMilliseconds = 7 * day
 
 /** Proves once a week that the bucket can be restored. A failure is logged, mailed to the admins, and tried again each day.
  *  @returns the function that stops it */
 export function startDrill(
-  { clock, log, orm, newId, config, settings }: Core,
-  { drill, mailer }: { drill: Drill; mailer: Mailer },
+  { clock, log, newId, config, settings }: Core,
+  drill: Drill,
+  { mailer, listAdmins }: DrillParts,
 ): () => void {
   let isRunning = false
   // The first snapshot takes its time.
@@ -36,10 +41,9 @@ export function startDrill(
     drill.note(clock.now(), reason)
     if (reason === undefined) return log.info('the bucket was restored for a try: it is whole')
     log.error('the bucket cannot be restored', { reason })
-    await Promise.all(listVerifiedAdmins(orm).map((admin) => notify(admin, reason)))
+    const verified = listAdmins().filter(({ emailVerified }) => emailVerified)
+    await Promise.all(verified.map((admin) => notify(admin, reason)))
   }
-
-  type Admin = ReturnType<typeof listVerifiedAdmins>[number]
 
   async function notify({ email: to, locale, displayName: name }: Admin, reason: string) {
     const fields = { url: config.publicUrl, reason }

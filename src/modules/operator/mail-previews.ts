@@ -20,7 +20,6 @@ import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { inPlatformStyle } from '../../outside/mail/face.ts'
 import { type Mail, type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
 import { type MailItem, ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
-import { findAdmin } from './admin-store.ts'
 import type { MailTextPreviewRequest } from './model.ts'
 
 type PreviewRequest = Static<typeof MailTextPreviewRequest>
@@ -34,8 +33,15 @@ type Recipient = { id: string; displayName: string }
 
 const sentPerHour = { count: 60, windowMilliseconds: hour }
 
-export function createMailPreviews(core: Core, mailer: Mailer) {
-  const { settings, orm, clock, config, newId, write, audit } = core
+export type PreviewParts = {
+  mailer: Mailer
+  findUser: (id: string) => (Recipient & { email: string }) | undefined
+}
+
+export type MailPreviews = ReturnType<typeof createMailPreviews>
+
+export function createMailPreviews(core: Core, { mailer, findUser }: PreviewParts) {
+  const { settings, clock, config, newId, write, audit } = core
   const sent = new SlidingWindow()
 
   function contentOf({ kind, lang, ...own }: PreviewRequest, face: ShownSettings, to: Recipient) {
@@ -67,7 +73,7 @@ export function createMailPreviews(core: Core, mailer: Mailer) {
     async preview(request: PreviewRequest, by: By) {
       const { kind, lang } = request
       const { id = '' } = by.actor
-      const admin = findAdmin(orm, id)
+      const admin = findUser(id)
       const face = settings.changedBy(request.settings ?? {})
       const content = contentOf(request, face, admin ?? { id, displayName: 'Ada' })
       if (request.send) {

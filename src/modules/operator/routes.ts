@@ -3,7 +3,8 @@ import { Elysia } from 'elysia'
 import { described, Sample, Time } from '../../api/fields.ts'
 import { forCommands, operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
-import type { AuditFilter, AuditTrail, By } from '../../db/audit-trail.ts'
+import type { Core } from '../../core.ts'
+import type { AuditFilter, By } from '../../db/audit-trail.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -11,9 +12,8 @@ import type { RetentionSurvey } from '../../jobs/forgetting.ts'
 import type { Job, JobState as State } from '../../jobs/outbox.ts'
 import { parseTime } from '../../lib/clock.ts'
 import { parseId } from '../../lib/ids.ts'
-import type { SettingChanges, SettingValues } from '../../settings.ts'
-import type { JobAdmin } from './job-admin.ts'
-import type { createMailPreviews } from './mail-previews.ts'
+import type { SettingChanges } from '../../settings.ts'
+import type { MailPreviews } from './mail-previews.ts'
 import {
   AuditEntry,
   auditEntryView,
@@ -36,19 +36,17 @@ const auditPageSize = 50
 const admin = operations('Administration', { access: 'admin' })
 const confirmed = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
 
-type Parts = {
-  settings: {
-    all: () => SettingValues
-    defaults: () => SettingValues
-    change: (changes: SettingChanges, by: By) => Promise<SettingValues>
-  }
-  mails: ReturnType<typeof createMailPreviews>
-  audit: AuditTrail
-  jobs: JobAdmin
+export type RouteParts = {
+  mails: MailPreviews
   system: System
+  /** Names of users by id; deleted ones are missing. */
   namesOf: (ids: readonly string[]) => ReadonlyMap<string, string>
-  noteBackup: (file: string, by: By) => Promise<void>
   surveyRetention: RetentionSurvey
+  changeSettings: (changes: SettingChanges, by: By) => Promise<void>
+  /** Makes a job due now, with a new series of attempts, or deletes it.
+   *  @throws not_found */
+  changeJob: (action: 'job_retried' | 'job_discarded', id: string, by: By) => Promise<Job>
+  noteBackup: (file: string, by: By) => Promise<void>
 }
 
 export type ReplicaControl = {
@@ -57,8 +55,8 @@ export type ReplicaControl = {
   agree: (agreed: { pair: boolean; lease: number }) => Promise<void>
 }
 
-export function operatorRoutes(parts: Parts) {
-  const { settings, mails, audit, jobs, system, namesOf, noteBackup, surveyRetention } = parts
+export function operatorRoutes({ settings, audit, outbox }: Core, parts: RouteParts) {
+  const { mails, system, namesOf, surveyRetention, changeSettings, changeJob, noteBackup } = parts
   function nameOf(ids: readonly (string | null)[]) {
     const names = namesOf(ids.filter((id) => id !== null))
     return (id: string | null) => (id === null ? undefined : names.get(id))
@@ -90,7 +88,10 @@ export function operatorRoutes(parts: Parts) {
     )
     .patch(
       '/v1/admin/settings',
-      ({ body, context }) => settings.change(body, context.by),
+      async ({ body, context }) => {
+        await changeSettings(body, context.by)
+        return settings.all()
+      },
       confirmed(
         'adminUpdateSettings',
         'Changes settings of the platform. Absent settings keep their value, `null` is the default. The changes have effect at once.',
@@ -157,7 +158,7 @@ export function operatorRoutes(parts: Parts) {
       ({ query }) => {
         const state = query['state'] as State | undefined // the pipeline has checked it
         const range = listRange(query)
-        const found = jobs.list(state, range)
+        const found = outbox.list(state, range)
         const name = nameOf(found.rows.map(jobUserId))
         return listAnswer(range, found, (row) => jobView(row, name))
       },
@@ -170,7 +171,7 @@ export function operatorRoutes(parts: Parts) {
     )
     .post(
       '/v1/admin/jobs/:id/retry',
-      async ({ params, context }) => oneJob(await jobs.retry(params.id, context.by)),
+      async ({ params, context }) => oneJob(await changeJob('job_retried', params.id, context.by)),
       admin(
         'adminRetryJob',
         'Retries a job now, with a new series of attempts.',
@@ -180,7 +181,9 @@ export function operatorRoutes(parts: Parts) {
     )
     .delete(
       '/v1/admin/jobs/:id',
-      ({ params, context }) => jobs.discard(params.id, context.by),
+      async ({ params, context }) => {
+        await changeJob('job_discarded', params.id, context.by)
+      },
       admin('adminDiscardJob', 'Discards a job; it will not run.', { 204: null }),
     )
     .post('/v1/operator/backups', ({ body, context }) => noteBackup(body.file, context.by), {
