@@ -25,6 +25,10 @@ type UserEvent = Extract<EventType, 'user.created' | 'user.updated'>
 
 const emptyProfile = { avatarUrl: null, locale: 'en', quietHours: null } as const
 
+type NewAccount = Omit<NewUser, 'id' | 'createdAt' | 'displayName'> & {
+  displayName?: string | null | undefined
+}
+
 export type AccountParts = ReturnType<typeof createAccountParts>
 
 /** Called inside the `write` that disables, enables or deletes a user. */
@@ -108,11 +112,18 @@ export function createAccountParts(core: Core, parts: Parts) {
       const owner = store.findByEmail(email)
       return (owner ? owner.id !== userId : false) || oneTimeTokens.isReserved(email, userId)
     },
-    /** Adds an account, inside a `write`.
+    /** Adds an account, inside a `write`. By default its name is the local part of the address.
      *  @throws email_taken */
-    insert(user: NewUser): UserRow {
-      if (oneTimeTokens.isReserved(user.email)) throw new AppError('email_taken')
-      const row = store.insert(user)
+    insert(user: NewAccount): UserRow {
+      const { email } = user
+      if (oneTimeTokens.isReserved(email)) throw new AppError('email_taken')
+      const displayName = user.displayName?.trim() ?? localPart(email)
+      const row = store.insert({
+        id: core.newId(),
+        createdAt: core.clock.now(),
+        ...user,
+        displayName,
+      })
       publish('user.created', row.id, row.avatarUrl ?? undefined)
       return row
     },

@@ -9,13 +9,7 @@ import { normalizeEmail, storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
 import type { GivenPassword, Recovery } from './address/recovery.ts'
 import type { Bans } from './bans/bans.ts'
-import {
-  type Authenticated,
-  type Credentials,
-  localPart,
-  type Registration,
-  type SetUp,
-} from './model.ts'
+import type { Authenticated, Credentials, Registration, SetUp } from './model.ts'
 import type { LoginThrottle } from './sign-in/passwords.ts'
 import type { Client, Sessions } from './sign-in/sessions.ts'
 import { useCode } from './sign-in/totp.ts'
@@ -37,19 +31,17 @@ type Parts = AccountParts & {
 }
 
 export function createAccountService(core: Core, parts: Parts) {
-  const { write, audit, newId, clock } = core
+  const { write, audit } = core
   const { store, factors, oneTimeTokens, passwords } = parts
   const { throttle, sessions, recovery, bans, sentMails, queueMail, hashAddress } = parts
 
-  function newUser({ email, display_name }: Registration, locale: Locale) {
-    const address = storedEmail(email)
-    const displayName = display_name?.trim() ?? localPart(address)
-    return { id: newId(), email: address, displayName, locale, createdAt: clock.now() }
+  function newUser({ email, display_name: displayName }: Registration, locale: Locale) {
+    return { email: storedEmail(email), displayName, locale }
   }
 
   async function tryLogin(address: string | undefined, attempt: Attempt, client: Client) {
     const { password, code } = attempt
-    const found = address === undefined ? undefined : store.findByEmail(address)
+    const found = store.findByEmail(address)
     const isMatch = await passwords.matches(password, found?.passwordHash)
     const owner = isMatch ? found : undefined
     const isOutdated = owner && passwords.isOutdated(owner.passwordHash)
@@ -78,7 +70,7 @@ export function createAccountService(core: Core, parts: Parts) {
   }
 
   function isKnownThere(address: string | undefined, ip: string): boolean {
-    const user = address === undefined ? undefined : store.findByEmail(address)
+    const user = store.findByEmail(address)
     if (!user) return false
     const known = audit.listAddresses(user.id, knownBy, knownFor)
     return known.some((other) => ipGroup(other) === ipGroup(ip))
@@ -91,12 +83,6 @@ export function createAccountService(core: Core, parts: Parts) {
     audit.record({ action: 'login_failed', ...onOneself(found?.id, ip), ...details })
   }
 
-  function own(userId: string): UserRow {
-    const user = store.find(userId)
-    if (!user) throw new AppError('session_ended')
-    return user
-  }
-
   return {
     /** Creates an account, queues the verification mail in the same transaction, and begins a session.
      *  @throws registration_closed · banned · email_taken */
@@ -105,13 +91,8 @@ export function createAccountService(core: Core, parts: Parts) {
       bans.mustNotBeBanned(storedEmail(form.email), client.ip)
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
-        const isProvisional = true
-        const user = parts.insert({
-          ...newUser(form, locale),
-          role: 'user',
-          passwordHash,
-          isProvisional,
-        })
+        const newcomer = { role: 'user', isProvisional: true, passwordHash } as const
+        const user = parts.insert({ ...newUser(form, locale), ...newcomer })
         audit.record({ action: 'user_registered', ...onOneself(user.id, client.ip) })
         if (sentMails.take('verify_email', user.email)) queueMail('verification_mail', user)
         return sessions.begin(user, client)
@@ -159,16 +140,14 @@ export function createAccountService(core: Core, parts: Parts) {
       return sessions.authenticated(session)
     },
 
-    /** The user's own account.
-     *  @throws session_ended (it was deleted) */
-    get: own,
+    get: store.own,
 
     update: (userId: string, changes: UserChanges): Promise<UserRow> =>
       write(() => {
-        const before = own(userId)
+        const before = store.own(userId)
         store.update(userId, changes)
         parts.publishChange(before)
-        return own(userId)
+        return store.own(userId)
       }),
 
     /** Deletes the account. Its messages stay, shown as from a deleted user.
@@ -178,7 +157,7 @@ export function createAccountService(core: Core, parts: Parts) {
       const confirmed = await recovery.confirm(principal, password, ip)
       await write(() => {
         recovery.mustStillBeConfirmed(confirmed, principal)
-        parts.remove(own(userId), { actor: { type: 'user', id: userId }, ip })
+        parts.remove(store.own(userId), { actor: { type: 'user', id: userId }, ip })
       })
     },
   }

@@ -36,6 +36,7 @@ export function createAccountStore(orm: Orm) {
   const byId = prepareFind(users.id)
   const byEmail = prepareFind(users.email)
   const byExternalId = prepareFind(users.externalId)
+  const find = (id: string | null): UserRow | undefined => byId.get({ value: id })
 
   return {
     insert(user: NewUser): UserRow {
@@ -46,7 +47,14 @@ export function createAccountStore(orm: Orm) {
         throw code === 'SQLITE_CONSTRAINT_UNIQUE' ? new AppError('email_taken', { cause }) : cause
       }
     },
-    find: (id: string): UserRow | undefined => byId.get({ value: id }),
+    find,
+    /** The user's own row.
+     *  @throws session_ended (it was deleted) */
+    own(id: string): UserRow {
+      const user = find(id)
+      if (!user) throw new AppError('session_ended')
+      return user
+    },
     /** Names by id; unknown and deleted users are missing. */
     namesOf(ids: readonly string[]): ReadonlyMap<string, string> {
       if (ids.length === 0) return new Map()
@@ -59,7 +67,8 @@ export function createAccountStore(orm: Orm) {
           .map(({ id, name }) => [id, name]),
       )
     },
-    findByEmail: (email: string): UserRow | undefined => byEmail.get({ value: email }),
+    findByEmail: (email: string | undefined): UserRow | undefined =>
+      byEmail.get({ value: email ?? null }),
     findByExternalId: (externalId: string): UserRow | undefined =>
       byExternalId.get({ value: externalId }),
     hasAdmin: () => countRows(orm, users, enabledAdmin) > 0,

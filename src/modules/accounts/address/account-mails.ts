@@ -69,7 +69,7 @@ export function createMailJobs(
    *  longer) the address of the profile. */
   async function sendChange({ payload, run }: Job, purpose: 'change_email' | 'undo_email') {
     const { user_id, address_hash } = payload
-    const user = user_id === null ? undefined : store.find(user_id)
+    const user = store.find(user_id)
     if (!user) return undefined
     const isAddressee = ({ email }: { email: string }) => hashAddress(email) === address_hash
     const issued = await write(() => {
@@ -91,7 +91,7 @@ export function createMailJobs(
 
   /** @returns undefined if the user was deleted or has changed the address */
   function recipient({ user_id, address_hash }: AccountMail): UserRow | undefined {
-    const user = user_id === null ? undefined : store.find(user_id)
+    const user = store.find(user_id)
     return user && hashAddress(user.email) === address_hash ? user : undefined
   }
 

@@ -24,7 +24,7 @@ export function createEmailChange(core: Core, parts: Parts) {
 
   function redeem(purpose: 'change_email' | 'undo_email', token: string) {
     const { userId, email, expiresAt } = oneTimeTokens.redeem(purpose, token)
-    const user = userId === null ? undefined : store.find(userId)
+    const user = store.find(userId)
     if (!user || email === null) throw invalidField('token', 'token')
     return { user, email, expiresAt }
   }

@@ -24,7 +24,7 @@ export function createRecovery(core: Core, parts: Parts) {
 
   /** The user of a token, who must still have the address that it was mailed to. */
   function holder({ userId, email }: ReturnType<typeof oneTimeTokens.redeem>): UserRow {
-    const user = userId === null ? undefined : store.find(userId)
+    const user = store.find(userId)
     if (user?.email !== email) throw invalidField('token', 'token')
     return user
   }
@@ -57,8 +57,7 @@ export function createRecovery(core: Core, parts: Parts) {
    *  @throws invalid_credentials · login_throttled · quota_exceeded (10 a minute) */
   async function confirm(principal: UserPrincipal, password: GivenPassword, ip: string) {
     const { userId, sessionId } = principal
-    const user = store.find(userId)
-    if (!user) throw new AppError('session_ended')
+    const user = store.own(userId)
     if (typeof password !== 'string') return user
     // Counted per session, so that failed logins of strangers do not block a logged-in user.
     const name = `session:${sessionId}`

@@ -7,7 +7,7 @@ import { type Listing, type ListRange, listByPosition } from '../../../lib/list-
 import { storedEmail } from '../../../lib/text.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
-import { type Authenticated, localPart, type NewPerson, type PersonUpdate } from '../model.ts'
+import type { Authenticated, NewPerson, PersonUpdate } from '../model.ts'
 import type { Client, Sessions } from '../sign-in/sessions.ts'
 import { noPassword, type UserRow } from '../store.ts'
 import { type ManagedChanges, roleOf, type UserAdmin } from './user-admin.ts'
@@ -19,7 +19,7 @@ type Parts = AccountParts & { userAdmin: UserAdmin; sessions: Sessions; bans: Ba
 
 /** Users of a platform with accounts of its own. `ext:` followed by an external id also identifies a user. */
 export function createFeedUsers(core: Core, parts: Parts) {
-  const { write, audit, newId, clock } = core
+  const { write, audit } = core
   const { store, userAdmin, sessions, bans } = parts
 
   const find = (reference: string) => (): UserRow | undefined => {
@@ -33,18 +33,15 @@ export function createFeedUsers(core: Core, parts: Parts) {
     const emailVerified = isVerified ?? false
     if (role === 'admin') throw new AppError('admin_protected')
     if (role === 'verified_user' && !emailVerified) throw invalidField('role', 'not_verified')
-    const email = storedEmail(person.email)
     const user = parts.insert({
-      id: newId(),
-      email,
-      displayName: display_name?.trim() ?? localPart(email),
+      email: storedEmail(person.email),
+      displayName: display_name,
       avatarUrl: person.avatar_url ?? null,
       locale: locale ?? 'en',
       role: roleOf(role ?? 'user', emailVerified),
       emailVerified,
       passwordHash: noPassword,
       externalId: external_id ?? null,
-      createdAt: clock.now(),
     })
     const target = { type: 'user', id: user.id } as const
     audit.record({ action: 'user_created', ...by, target, details: { role: user.role } })

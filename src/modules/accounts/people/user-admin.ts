@@ -7,7 +7,6 @@ import { type Listing, type ListRange, listByPosition } from '../../../lib/list-
 import { storedEmail } from '../../../lib/text.ts'
 import type { Role } from '../../../lib/vocabulary.ts'
 import type { AccountParts } from '../account-parts.ts'
-import { localPart } from '../model.ts'
 import type { UserChanges, UserRow } from '../store.ts'
 import { createUserSearchStore, type UserFilter } from './user-search-store.ts'
 
@@ -21,7 +20,7 @@ export type UserAdmin = ReturnType<typeof createUserAdmin>
 
 /** Administration of accounts by operators and the platform. Each change is recorded in the audit log. */
 export function createUserAdmin(core: Core, parts: AccountParts) {
-  const { write, audit, outbox, newId, clock } = core
+  const { write, audit, outbox, clock } = core
   const { store, sessionStore, oneTimeTokens, passwords, queueMail, sentMails } = parts
   const users = createUserSearchStore(core.orm)
 
@@ -137,14 +136,11 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
       const passwordHash = await passwords.hash(password)
       return write(() => {
         const user = parts.insert({
-          id: newId(),
           email,
-          displayName: localPart(email),
           locale: 'en',
           role: roleOf(role, true),
           emailVerified: true,
           passwordHash,
-          createdAt: clock.now(),
         })
         record('user_created', user.id, by, { role })
         return user

@@ -20,7 +20,7 @@ import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 const raceMilliseconds = 10_000
 const tokenPattern = /^rt_[\w-]{43}$/
 
-export type Client = { ip: string; userAgent: string | undefined }
+export type Client = { ip: string; userAgent: string | null }
 
 /** A new or refreshed session with its refresh token, of which only the hash is stored. */
 type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
@@ -76,7 +76,7 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens, 
     const now = clock.now()
     if (key === undefined) return sessionStore.consumeToken(hash, null, now)
     const keyHash = sha256(key)
-    const userAgent = agentOf(client)
+    const { userAgent } = client
     return (
       sessionStore.consumeToken(hash, keyHash, now) ??
       sessionStore.consumeSuccessor(hash, keyHash, { now, userAgent })
@@ -88,9 +88,8 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens, 
     { id, userId, ip: formerIp, userAgent: formerAgent }: SessionRow,
     client: Client,
   ) {
-    const { ip } = client
-    const userAgent = agentOf(client)
-    sessionStore.updateUsed(id, clock.now(), { ip, userAgent })
+    const { ip, userAgent } = client
+    sessionStore.updateUsed(id, clock.now(), client)
     if (ip === formerIp || userAgent === formerAgent) return
     const details = { from: `${formerIp} ${formerAgent}`, to: `${ip} ${userAgent}` }
     const actor = { type: 'user', id: userId } as const
@@ -131,16 +130,8 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens, 
     /** Begins a session, inside a `write`. */
     begin(user: UserRow, client: Client, isByPlatform = false): OpenSession {
       const [id, createdAt] = [newId(), clock.now()]
-      const { ip } = client
-      const session = {
-        id,
-        userId: user.id,
-        ip,
-        userAgent: agentOf(client),
-        createdAt,
-        isByPlatform,
-      }
-      sessionStore.insert({ ...session, lastUsedAt: createdAt })
+      const session = { id, createdAt, lastUsedAt: createdAt, isByPlatform, ...client }
+      sessionStore.insert({ ...session, userId: user.id })
       return { user, sessionId: id, refreshToken: newRefreshToken(session, null) }
     },
 
@@ -186,9 +177,6 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens, 
 }
 
 export function clientOf(request: Request, ip: string): Client {
-  return { ip, userAgent: request.headers.get('user-agent') ?? undefined }
-}
-
-function agentOf({ userAgent }: Client): string | null {
-  return userAgent?.slice(0, 256).toWellFormed() ?? null
+  const userAgent = request.headers.get('user-agent')?.slice(0, 256).toWellFormed() ?? null
+  return { ip, userAgent }
 }

@@ -1,7 +1,7 @@
 import { jwt } from '@elysiajs/jwt'
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { decodeProtectedHeader, jwtVerify } from 'jose'
+import { jwtVerify } from 'jose'
 import type { Core } from '../../../core.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -44,11 +44,8 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
   }
 
   async function check(token: string): Promise<AccessClaims | undefined> {
-    const keyId = keyIdOf(token)
-    const key = keyId === undefined ? undefined : keyring.find(keyId)
-    if (keyId === undefined || !key) return undefined
     try {
-      const { payload } = await jwtVerify(token, key, {
+      const { payload, protectedHeader } = await jwtVerify(token, keyOf, {
         algorithms: ['RS256'],
         typ,
         issuer,
@@ -59,6 +56,7 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
       if (!Value.Check(Payload, payload)) return undefined
       const { sub: userId, sid: sessionId, iat: issuedAt, exp } = payload
       const expiresAt = Math.min(exp, Math.floor(clock.now() / 1_000) + accessTokenSeconds) * 1_000
+      const keyId = protectedHeader.kid ?? ''
       const checked = { claims: { userId, sessionId, expiresAt }, keyId, issuedAt }
       if (!isFresh(checked)) return undefined
       remembered.set(token, checked)
@@ -68,14 +66,10 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
     }
   }
 
-  // Reads the key id without verifying anything; accepts only RS256.
-  function keyIdOf(token: string): string | undefined {
-    try {
-      const { alg, kid } = decodeProtectedHeader(token)
-      return alg === 'RS256' && typeof kid === 'string' ? kid : undefined
-    } catch {
-      return undefined
-    }
+  function keyOf({ kid = '' }: { kid?: string }) {
+    const key = keyring.find(kid)
+    if (!key) throw new Error('the key is not published')
+    return key
   }
 
   return {

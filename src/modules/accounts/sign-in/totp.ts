@@ -91,8 +91,7 @@ export function createTotp(core: Core, parts: Parts) {
 
   /** @returns the recovery codes, of which only the hashes are stored */
   function switchOn(userId: string, ip: string): string[] {
-    const user = store.find(userId)
-    if (!user) throw new AppError('session_ended')
+    const user = store.own(userId)
     const codes = Array.from({ length: recoveryCodeCount }, () =>
       new Secret({ size: recoveryCodeBytes }).base32.toLowerCase(),
     )
