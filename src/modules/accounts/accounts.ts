@@ -18,8 +18,8 @@ import { accountCommandRoutes } from './command-routes.ts'
 import { credentialRoutes } from './credential-routes.ts'
 import { createExports, type SendExport } from './exports.ts'
 import {
+  createUserViews,
   formerAddressView,
-  managedUserView,
   type NewPerson,
   ownAuditView,
   type PurgeCounts,
@@ -125,13 +125,11 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
   const userAdmin = createUserAdmin(core, base)
   const feedUsers = createFeedUsers(core, { ...parts, userAdmin })
 
-  const profileParts = {
-    avatarUrl: createAvatarUrls(core.config.publicUrl),
-    hasTotp: base.factors.isOn,
-  }
+  const avatarUrl = createAvatarUrls(core.config.publicUrl)
+  const { profileView, managedView } = createUserViews(avatarUrl, base.factors.isOn)
   const userData = ({ user_id: id = '' }: DomainEvent['ids']) => {
     const user = base.store.find(id)
-    return user?.deletedAt === null ? { user: managedUserView(user, profileParts) } : undefined
+    return user?.deletedAt === null ? { user: managedView(user) } : undefined
   }
   const exports = createExports(core, (userId) =>
     Object.assign(
@@ -145,7 +143,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     ),
   )
   const sendExport: SendExport = async (user, by, headers) => {
-    const pieces = await exports.begin(user.id, managedUserView(user, profileParts), by)
+    const pieces = await exports.begin(user.id, managedView(user), by)
     headers['content-type'] = 'application/json'
     headers['content-disposition'] = 'attachment; filename="account.json"'
     return new Response(pieces)
@@ -188,11 +186,11 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     retention: [...accountRetention, banRetention],
     routes: accountRoutes({ accounts, sessions, keyring })
       .use(credentialRoutes({ recovery, emailChange, totp }))
-      .use(userRoutes({ accounts, sessions, profileParts, sendExport }))
-      .use(userAdminRoutes({ sessions, userAdmin, countPurged, profileParts, sendExport }))
-      .use(feedUserRoutes({ feedUsers, profileParts }))
+      .use(userRoutes({ accounts, sessions, profileView, sendExport }))
+      .use(userAdminRoutes({ sessions, userAdmin, countPurged, managedView, sendExport }))
+      .use(feedUserRoutes({ feedUsers, userAdmin, managedView }))
       .use(banRoutes(bans))
-      .use(accountCommandRoutes({ userAdmin, keyring, profileParts })),
+      .use(accountCommandRoutes({ userAdmin, keyring, managedView })),
     jobs: {
       ...createMailJobs(core, mailer, base),
       async guest_end({ user_id: userId }) {

@@ -6,16 +6,14 @@ import { routeBase } from '../../http/request-context.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { roles } from '../../lib/vocabulary.ts'
 import {
-  managedUserView,
+  type ManagedView,
   newcomerProblems,
-  type ProfileParts,
   type Rotation,
   registration,
   type SigningKey,
 } from './model.ts'
 import type { UserAdmin } from './people/user-admin.ts'
 import type { Keyring } from './sign-in/keys.ts'
-import type { UserRow } from './store.ts'
 
 const { email, password } = registration
 const NewAccount = Refined(
@@ -23,11 +21,9 @@ const NewAccount = Refined(
   newcomerProblems,
 )
 
-type Parts = { userAdmin: UserAdmin; keyring: Keyring; profileParts: ProfileParts }
+type Parts = { userAdmin: UserAdmin; keyring: Keyring; managedView: ManagedView }
 
-export function accountCommandRoutes({ userAdmin, keyring, profileParts }: Parts) {
-  const managedView = (row: UserRow) => managedUserView(row, profileParts)
-
+export function accountCommandRoutes({ userAdmin, keyring, managedView }: Parts) {
   return new Elysia({ name: 'account-commands' })
     .use(routeBase)
     .get(

@@ -267,23 +267,24 @@ export function userView(row: UserRow): User {
   }
 }
 
-export type ProfileParts = { avatarUrl: AvatarUrl; hasTotp: (userId: string) => boolean }
+export type ProfileView = ReturnType<typeof createUserViews>['profileView']
+export type ManagedView = ReturnType<typeof createUserViews>['managedView']
 
-export function profileView(row: UserRow, parts: ProfileParts): Static<typeof Profile> {
-  const { locale, emailBouncedAt, quietHours } = row
-  return {
+export function createUserViews(avatarUrl: AvatarUrl, hasTotp: (userId: string) => boolean) {
+  const profileView = (row: UserRow): Static<typeof Profile> => ({
     ...userView(row),
-    avatar_url: parts.avatarUrl(row),
-    locale,
-    totp: parts.hasTotp(row.id),
-    email_bounced_at: timeOrNull(emailBouncedAt),
-    quiet_hours: quietHours,
-  }
-}
-
-export function managedUserView(row: UserRow, parts: ProfileParts): Static<typeof ManagedUser> {
-  const { disabledAt, externalId } = row
-  return { ...profileView(row, parts), disabled: disabledAt !== null, external_id: externalId }
+    avatar_url: avatarUrl(row),
+    locale: row.locale,
+    totp: hasTotp(row.id),
+    email_bounced_at: timeOrNull(row.emailBouncedAt),
+    quiet_hours: row.quietHours,
+  })
+  const managedView = (row: UserRow): Static<typeof ManagedUser> => ({
+    ...profileView(row),
+    disabled: row.disabledAt !== null,
+    external_id: row.externalId,
+  })
+  return { profileView, managedView }
 }
 
 export function pendingAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {

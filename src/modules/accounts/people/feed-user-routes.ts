@@ -7,14 +7,13 @@ import {
   Authenticated,
   ExternalId,
   ManagedUser,
-  managedUserView,
+  type ManagedView,
   NewPerson,
   PersonUpdate,
-  type ProfileParts,
 } from '../model.ts'
 import { clientOf } from '../sign-in/sessions.ts'
-import type { UserRow } from '../store.ts'
 import { changesOf, type FeedUsers } from './feed-users.ts'
+import type { UserAdmin } from './user-admin.ts'
 
 const service = operations('Feed', { access: 'service', scope: 'users' })
 const sessionFeed = operations('Feed', { access: 'service', scope: 'sessions' })
@@ -23,10 +22,10 @@ type Query = Record<string, string | undefined>
 const { page, per_page } = listQuery()
 const lookup = { email: Email(), external_id: ExternalId }
 
-type Parts = { feedUsers: FeedUsers; profileParts: ProfileParts }
+type Parts = { feedUsers: FeedUsers; userAdmin: UserAdmin; managedView: ManagedView }
 
-export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
-  const view = (row: UserRow) => managedUserView(row, profileParts)
+export function feedUserRoutes({ feedUsers, userAdmin, managedView: view }: Parts) {
+  const { idOf } = feedUsers
 
   return new Elysia({ name: 'feed-users' })
     .use(routeBase)
@@ -60,14 +59,14 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
     )
     .get(
       '/v1/service/users/:id',
-      ({ params }) => view(feedUsers.get(params.id)),
+      ({ params }) => view(userAdmin.get(idOf(params.id))),
       service('serviceGetUser', 'Shows a person.', { 200: ManagedUser }),
     )
     .patch(
       '/v1/service/users/:id',
       async ({ params, body, context }) => {
         const changes = { ...changesOf(body), disabled: body.disabled ?? undefined }
-        return view(await feedUsers.update(params.id, changes, context.by))
+        return view(await userAdmin.update(idOf(params.id), changes, context.by))
       },
       service(
         'serviceUpdateUser',
@@ -82,7 +81,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
     )
     .delete(
       '/v1/service/users/:id',
-      ({ params, context }) => feedUsers.remove(params.id, context.by),
+      ({ params, context }) => userAdmin.remove(idOf(params.id), context.by),
       service(
         'serviceDeleteUser',
         'Removes a person, as they could themselves. Messages stay, shown as from a deleted user. Services cannot remove admins.',

@@ -2,8 +2,8 @@ import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../../core.ts'
 import type { By } from '../../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../../lib/errors.ts'
-import { findById, parseExternalId, parseId } from '../../../lib/ids.ts'
-import { type Listing, type ListRange, listByPosition } from '../../../lib/list-range.ts'
+import { parseExternalId, parseId } from '../../../lib/ids.ts'
+import type { Listing, ListRange } from '../../../lib/list-range.ts'
 import { storedEmail } from '../../../lib/text.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
@@ -22,11 +22,12 @@ export function createFeedUsers(core: Core, parts: Parts) {
   const { write, audit } = core
   const { store, userAdmin, sessions, bans } = parts
 
-  const find = (reference: string) => (): UserRow | undefined => {
+  function resolve(reference: string): string | undefined {
     const externalId = parseExternalId(reference)
-    if (externalId !== undefined) return store.findByExternalId(externalId)
-    return findById(reference, store.find)
+    return externalId === undefined ? parseId(reference) : store.findByExternalId(externalId)?.id
   }
+
+  const idOf = (reference: string) => resolve(reference) ?? ''
 
   function insert(person: NewPerson, by: By): UserRow {
     const { role, email_verified: isVerified, display_name, external_id, locale } = person
@@ -50,8 +51,9 @@ export function createFeedUsers(core: Core, parts: Parts) {
 
   return {
     /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
-    resolve: (reference: string): string | undefined =>
-      parseExternalId(reference) === undefined ? parseId(reference) : find(reference)()?.id,
+    resolve,
+    /** Like `resolve`, with an id of nobody in place of undefined. */
+    idOf,
 
     /** Creates a user, or updates the one with the same external id. First deletes an account with the same address that
      *  was never verified.
@@ -71,41 +73,27 @@ export function createFeedUsers(core: Core, parts: Parts) {
 
     /** @throws validation_error when neither is given */
     lookUp({ email, externalId }: Lookup, range: ListRange): Listing<UserRow> {
-      if (email === undefined && externalId === undefined) throw invalidField('email', 'required')
-      const byEmail = email === undefined ? undefined : store.findByEmail(storedEmail(email))
-      const user = externalId === undefined ? byEmail : store.findByExternalId(externalId)
-      const matchesEmail = email === undefined || user?.id === byEmail?.id
-      const found = user && matchesEmail ? [user] : []
-      return listByPosition(range, {
-        name: 'users',
-        position: ({ id }) => id,
-        list: ({ limit, offset }) => found.slice(offset, offset + limit),
-        count: () => found.length,
-      })
+      if ((email ?? externalId) === undefined) throw invalidField('email', 'required')
+      const address = email && storedEmail(email)
+      const byExternalId = externalId !== undefined
+      const user = byExternalId ? store.findByExternalId(externalId) : store.findByEmail(address)
+      const found = user && user.email === (address ?? user.email) ? [user] : []
+      return { form: 'page', rows: hasStart(range) ? found : [], total: found.length }
     },
-
-    get: (reference: string): UserRow => userAdmin.existing(find(reference)()),
-
-    /** @throws not_found · admin_protected (an admin) */
-    remove: (reference: string, by: By): Promise<void> => userAdmin.remove(find(reference), by),
 
     /** Ends every session of a user.
      *  @throws not_found · admin_protected (an admin) */
     async endSessions(reference: string, by: By): Promise<void> {
-      const user = userAdmin.existing(find(reference)())
+      const user = userAdmin.get(idOf(reference))
       userAdmin.mustNotBeProtected(user, by)
       await sessions.endAll(user.id, by)
     },
-
-    /** @throws as `userAdmin.update` */
-    update: (reference: string, changes: ManagedChanges, by: By): Promise<UserRow> =>
-      userAdmin.update(find(reference), changes, by),
 
     /** Begins a session for a user whom the platform has authenticated.
      *  @throws not_found · admin_protected (an admin) · recipient_gone (disabled) · banned */
     async openSession(reference: string, client: Client, by: By): Promise<Authenticated> {
       const session = await write(() => {
-        const user = userAdmin.existing(find(reference)())
+        const user = userAdmin.get(idOf(reference))
         if (user.role === 'admin') throw new AppError('admin_protected')
         if (user.disabledAt !== null) throw new AppError('recipient_gone')
         bans.mustNotBeBanned(user.email, client.ip)
@@ -116,6 +104,8 @@ export function createFeedUsers(core: Core, parts: Parts) {
     },
   }
 }
+
+const hasStart = (range: ListRange) => range.form === 'page' && range.offset === 0
 
 /** Absent fields keep their value. */
 export function changesOf(body: Static<typeof PersonUpdate> | NewPerson): ManagedChanges {

@@ -11,8 +11,7 @@ import { Export, type SendExport } from '../exports.ts'
 import {
   AccessUpdate,
   ManagedUser,
-  managedUserView,
-  type ProfileParts,
+  type ManagedView,
   PurgeCounts,
   Session,
   sessionView,
@@ -54,7 +53,7 @@ type Parts = {
   sessions: Sessions
   userAdmin: UserAdmin
   countPurged: (user: UserRow) => Promise<PurgeCounts>
-  profileParts: ProfileParts
+  managedView: ManagedView
   sendExport: SendExport
 }
 
@@ -64,8 +63,7 @@ const PurgeStarted = Schema('PurgeStarted', {
 })
 
 export function userAdminRoutes(parts: Parts) {
-  const { sessions, userAdmin, countPurged, profileParts, sendExport } = parts
-  const managedView = (row: UserRow) => managedUserView(row, profileParts)
+  const { sessions, userAdmin, countPurged, managedView, sendExport } = parts
 
   return new Elysia({ name: 'user-admin' })
     .use(routeBase)
@@ -90,7 +88,7 @@ export function userAdminRoutes(parts: Parts) {
           disabled: body.disabled ?? undefined,
           emailVerified: body.email_verified ?? undefined,
         }
-        return managedView(await userAdmin.update(userAdmin.byId(params.id), changes, context.by))
+        return managedView(await userAdmin.update(params.id, changes, context.by))
       },
       sensitive(
         'adminUpdateUser',
@@ -101,7 +99,7 @@ export function userAdminRoutes(parts: Parts) {
     )
     .delete(
       '/v1/admin/users/:id',
-      ({ params, context }) => userAdmin.remove(userAdmin.byId(params.id), context.by),
+      ({ params, context }) => userAdmin.remove(params.id, context.by),
       sensitive(
         'adminDeleteUser',
         'Removes a person. Messages stay, shown as from a deleted user.',
@@ -142,7 +140,7 @@ export function userAdminRoutes(parts: Parts) {
     )
     .post(
       '/v1/admin/users/:id/password-reset',
-      ({ params, context }) => userAdmin.mailReset(userAdmin.byId(params.id), context.by),
+      ({ params, context }) => userAdmin.mailReset(params.id, context.by),
       admin(
         'adminSendPasswordReset',
         'Mails a person a link for setting a new password. Disabled people get no mail.',
@@ -153,7 +151,7 @@ export function userAdminRoutes(parts: Parts) {
     .get(
       '/v1/admin/users/:id/sessions',
       async ({ params, query, context }) => {
-        const { id } = await userAdmin.viewSessions(userAdmin.byId(params.id), context.by)
+        const { id } = await userAdmin.viewSessions(params.id, context.by)
         return pageOf(
           query,
           (range) => sessions.list(id, range),
@@ -173,9 +171,7 @@ export function userAdminRoutes(parts: Parts) {
     )
     .delete(
       '/v1/admin/users/:id/totp',
-      async ({ params, context }) => {
-        await userAdmin.removeFactor(userAdmin.byId(params.id), context.by)
-      },
+      ({ params, context }) => userAdmin.removeFactor(params.id, context.by),
       sensitive(
         'adminDeleteUserTotp',
         'Removes the second factor of a person, who is notified by mail. Without a second factor nothing changes.',

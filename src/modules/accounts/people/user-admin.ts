@@ -28,7 +28,8 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
   const record = (action: AuditAction, id: string, by: By, details?: Details) =>
     audit.record({ action, ...by, target: { type: 'user', id }, ...(details && { details }) })
 
-  const byId = (idText: string) => () => findById(idText, store.find)
+  /** @throws not_found (unknown or deleted) */
+  const get = (idText: string): UserRow => existing(findById(idText, store.find))
 
   /** Finds a deleted user, too.
    *  @throws not_found */
@@ -150,14 +151,14 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     change,
 
     /** @throws not_found, and as `change` */
-    update: (find: () => UserRow | undefined, changes: ManagedChanges, by: By): Promise<UserRow> =>
-      write(() => change(existing(find()), changes, by)),
+    update: (idText: string, changes: ManagedChanges, by: By): Promise<UserRow> =>
+      write(() => change(get(idText), changes, by)),
 
     /** Deletes an account. Its messages stay, shown as from a deleted user.
      *  @throws not_found · last_admin · admin_protected (an admin, by a service) */
-    remove: (find: () => UserRow | undefined, by: By): Promise<void> =>
+    remove: (idText: string, by: By): Promise<void> =>
       write(() => {
-        const user = existing(find())
+        const user = get(idText)
         mustNotBeProtected(user, by)
         parts.remove(user, by)
       }),
@@ -177,9 +178,9 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
 
     /** Mails a link for setting a new password.
      *  @throws not_found · mail_throttled */
-    mailReset: (find: () => UserRow | undefined, by: By): Promise<void> =>
+    mailReset: (idText: string, by: By): Promise<void> =>
       write(() => {
-        const user = existing(find())
+        const user = get(idText)
         sentMails.mustTake('reset_password', user.email)
         queueMail('password_reset_mail', user)
         record('password_reset_requested', user.id, by)
@@ -187,30 +188,25 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
 
     /** Records in the audit log that an admin viewed a user's sessions.
      *  @throws not_found */
-    viewSessions: (find: () => UserRow | undefined, by: By): Promise<UserRow> =>
+    viewSessions: (idText: string, by: By): Promise<UserRow> =>
       write(() => {
-        const user = existing(find())
+        const user = get(idText)
         record('sessions_viewed', user.id, by)
         return user
       }),
 
     /** Removes the second factor of a user who has lost both authenticator and recovery codes.
-     *  @returns false when there is none
      *  @throws not_found */
-    removeFactor: (find: () => UserRow | undefined, by: By): Promise<boolean> =>
+    removeFactor: (idText: string, by: By): Promise<void> =>
       write(() => {
-        const user = existing(find())
-        const isOn = parts.factors.isOn(user.id)
-        if (isOn) parts.removeFactor(user, by)
-        return isOn
+        const user = get(idText)
+        if (parts.factors.isOn(user.id)) parts.removeFactor(user, by)
       }),
 
     getAny,
     removeSquatter,
     mustNotBeProtected,
-    existing,
-    byId,
-    get: (idText: string): UserRow => existing(byId(idText)()),
+    get,
     getByEmail: (email: string): UserRow => existing(store.findByEmail(email)),
     search: (filter: UserFilter, range: ListRange): Listing<UserRow> =>
       listByPosition(range, {

@@ -8,16 +8,14 @@ import {
   NewQuietHours,
   PasswordBody,
   Profile,
-  type ProfileParts,
   ProfileUpdate,
-  profileView,
+  type ProfileView,
   Session,
   sessionView,
 } from '../model.ts'
 import type { AccountService } from '../service.ts'
 import type { SessionRow } from '../sign-in/session-store.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
-import type { UserRow } from '../store.ts'
 
 const user = operations('Accounts', { access: 'user' })
 const owner = operations('Accounts', {
@@ -28,18 +26,16 @@ const owner = operations('Accounts', {
 type Parts = {
   accounts: AccountService
   sessions: Sessions
-  profileParts: ProfileParts
+  profileView: ProfileView
   sendExport: SendExport
 }
 
-export function userRoutes({ accounts, sessions, profileParts, sendExport }: Parts) {
-  const ownView = (row: UserRow) => profileView(row, profileParts)
-
+export function userRoutes({ accounts, sessions, profileView, sendExport }: Parts) {
   return new Elysia({ name: 'users' })
     .use(routeBase)
     .get(
       '/v1/users/me',
-      ({ context }) => ownView(accounts.get(context.user.userId)),
+      ({ context }) => profileView(accounts.get(context.user.userId)),
       user('getProfile', 'Shows your own profile.', { 200: Profile }),
     )
     .patch(
@@ -50,7 +46,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
           avatarUrl: body.avatar_url,
           locale: body.locale ?? undefined,
         }
-        return ownView(await accounts.update(context.user.userId, changes))
+        return profileView(await accounts.update(context.user.userId, changes))
       },
       user(
         'updateProfile',
@@ -64,7 +60,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       async ({ body, context }) => {
         const { from, to, time_zone } = body
         const quietHours = { from, to, time_zone }
-        return ownView(await accounts.update(context.user.userId, { quietHours }))
+        return profileView(await accounts.update(context.user.userId, { quietHours }))
       },
       user(
         'setQuietHours',
