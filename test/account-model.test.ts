@@ -267,7 +267,7 @@ const mutations: Mutation[] = [
   {
     name: 'a wrong second factor is accepted',
     file: `${accounts}/service.ts`,
-    from: "return useCode(core, factors, user.id, code) ? user : ('totp_invalid' as const)",
+    from: "return codes.use(user.id, code) ? user : ('totp_invalid' as const)",
     to: 'return user',
   },
   {

@@ -14,6 +14,9 @@ const tokenRefusals = [
   'session_ended',
 ] as const
 
+/** Of operations that accept a password in place of a confirmation. */
+const passwordRefusals = ['invalid_credentials', 'login_throttled', 'quota_exceeded'] as const
+
 /** Describes the access and the rate limit of an operation, as text and as extension fields, from the options that the
  *  pipeline enforces. */
 export function policyOf(route: DescribedRoute, limits: RateLimits, description?: string) {
@@ -118,14 +121,17 @@ export function errorKindsOf(
   declared: ErrorKind[],
   hasBody: boolean,
 ) {
-  const kinds = new Set<ErrorKind>(['validation_error', ...declared])
-  if (hasBody) kinds.add('body_too_large')
-  if (access !== 'public') for (const kind of tokenRefusals) kinds.add(kind)
-  for (const kind of refusals[access] ?? []) kinds.add(kind)
-  if (confirm) kinds.add('confirm_required')
-  if (path.includes(':')) kinds.add('not_found')
-  if (limit !== 'none' || method === 'GET') kinds.add('rate_limited')
-  return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
+  const implied: [boolean, ...ErrorKind[]][] = [
+    [hasBody, 'body_too_large'],
+    [access !== 'public', ...tokenRefusals, ...(refusals[access] ?? [])],
+    [confirm !== undefined, 'confirm_required'],
+    [confirm?.unless !== undefined, ...passwordRefusals],
+    [path.includes(':'), 'not_found'],
+    [limit !== 'none' || method === 'GET', 'rate_limited'],
+  ]
+  const kinds = implied.flatMap(([holds, ...some]) => (holds ? some : []))
+  const all = ['validation_error', ...declared, ...kinds, 'internal_error', 'unavailable'] as const
+  return [...new Set(all)]
 }
 
 const refusals: Partial<Record<Access, ErrorKind[]>> = {

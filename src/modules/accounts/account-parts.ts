@@ -12,6 +12,7 @@ import { localPart } from './model.ts'
 import { createFactorStore } from './sign-in/factor-store.ts'
 import { type Argon2Cost, createPasswords } from './sign-in/passwords.ts'
 import { createSessionStore } from './sign-in/session-store.ts'
+import { createCodes } from './sign-in/totp.ts'
 import {
   createAccountStore,
   erased,
@@ -97,6 +98,7 @@ export function createAccountParts(core: Core, parts: Parts) {
   return {
     store,
     factors,
+    codes: createCodes(core, factors),
     factorChanged,
     queueMail,
     publishChange,

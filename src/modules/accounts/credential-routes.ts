@@ -83,10 +83,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         'changePassword',
         'Changes the password. Ends the other sessions. At most 5 times an hour.',
         { 204: null },
-        {
-          body: PasswordChange,
-          errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded'],
-        },
+        { body: PasswordChange },
       ),
     )
     .post(
@@ -96,16 +93,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         'requestEmailChange',
         'Requests a change of the e-mail address: mails a link to the new address. The address changes when its owner follows the link within 24 hours. At most once a minute and 5 times an hour.',
         { 204: null },
-        {
-          body: EmailChangeBody,
-          errors: [
-            'banned',
-            'invalid_credentials',
-            'login_throttled',
-            'mail_throttled',
-            'quota_exceeded',
-          ],
-        },
+        { body: EmailChangeBody, errors: ['banned', 'mail_throttled'] },
       ),
     )
     .post(
@@ -137,10 +125,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         'createTotpSecret',
         'Creates a secret for an authenticator. Confirm it with a first code to enable the second factor.',
         { 200: TotpSecret },
-        {
-          body: FactorSetUp,
-          errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded', 'totp_exists'],
-        },
+        { body: FactorSetUp, errors: ['totp_exists'] },
       ),
     )
     .post(
@@ -165,16 +150,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         'deleteTotp',
         'Disables the second factor. The owner is notified by mail.',
         { 204: null },
-        {
-          body: FactorRemoval,
-          errors: [
-            'invalid_credentials',
-            'totp_invalid',
-            'login_throttled',
-            'quota_exceeded',
-            'not_found',
-          ],
-        },
+        { body: FactorRemoval, errors: ['totp_invalid', 'not_found'] },
       ),
     )
     .post(

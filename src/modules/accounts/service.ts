@@ -12,7 +12,6 @@ import type { Bans } from './bans/bans.ts'
 import type { Authenticated, Credentials, Registration, SetUp } from './model.ts'
 import type { LoginThrottle } from './sign-in/passwords.ts'
 import type { Client, Sessions } from './sign-in/sessions.ts'
-import { useCode } from './sign-in/totp.ts'
 import type { UserChanges, UserRow } from './store.ts'
 
 /** Actions that make a client address known for `knownFor` milliseconds. */
@@ -32,7 +31,7 @@ type Parts = AccountParts & {
 
 export function createAccountService(core: Core, parts: Parts) {
   const { write, audit } = core
-  const { store, factors, oneTimeTokens, passwords } = parts
+  const { store, factors, codes, oneTimeTokens, passwords } = parts
   const { throttle, sessions, recovery, bans, sentMails, queueMail, hashAddress } = parts
 
   function newUser({ email, display_name: displayName }: Registration, locale: Locale) {
@@ -66,7 +65,7 @@ export function createAccountService(core: Core, parts: Parts) {
     if (user?.disabledAt !== null) return 'invalid_credentials' as const
     if (!factors.isOn(user.id)) return user
     if (!code) return 'totp_required' as const
-    return useCode(core, factors, user.id, code) ? user : ('totp_invalid' as const)
+    return codes.use(user.id, code) ? user : ('totp_invalid' as const)
   }
 
   function isKnownThere(address: string | undefined, ip: string): boolean {

@@ -83,10 +83,7 @@ export function userRoutes({ accounts, sessions, profileView, sendExport }: Part
         'deleteAccount',
         'Removes your own account. Messages stay, shown as from a deleted user.',
         { 204: null },
-        {
-          body: PasswordBody,
-          errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded', 'last_admin'],
-        },
+        { body: PasswordBody, errors: ['last_admin'] },
       ),
     )
     .get(

@@ -20,33 +20,29 @@ const tolerance = 1
 
 export type Totp = ReturnType<typeof createTotp>
 
-/** Consumes a code from the user's authenticator or a recovery code, inside a `write`.
- *  @returns false when it is wrong or already used */
-export function useCode(core: Core, factors: FactorStore, userId: string, text: string): boolean {
-  const code = text.replace(/[\s-]/g, '').toLowerCase()
-  return isStepCode(code)
-    ? useStep(core, factors, userId, code)
-    : factors.useCode(userId, sha256(code))
-}
+/** Consumes codes of second factors, inside a `write`. Each returns false when the code is wrong or already used. */
+export function createCodes({ clock }: Core, factors: FactorStore) {
+  function useStep(userId: string, code: string): boolean {
+    const factor = factors.find(userId)
+    const step = factor && stepOf(factor, code, clock.now())
+    return step !== undefined && factors.useStep(userId, step)
+  }
 
-/** Like `useCode`, but only for an enabled factor and without recovery codes, which are for a lost device. */
-function useAuthenticatorCode(
-  core: Core,
-  factors: FactorStore,
-  userId: string,
-  text: string,
-): boolean {
-  const code = text.replace(/[\s-]/g, '')
-  return isStepCode(code) && factors.isOn(userId) && useStep(core, factors, userId, code)
+  return {
+    /** A code from the authenticator, or a recovery code. */
+    use(userId: string, text: string): boolean {
+      const code = text.replace(/[\s-]/g, '').toLowerCase()
+      return isStepCode(code) ? useStep(userId, code) : factors.useCode(userId, sha256(code))
+    },
+    /** Only for an enabled factor and without recovery codes, which are for a lost device. */
+    useAuthenticator(userId: string, text: string): boolean {
+      const code = text.replace(/[\s-]/g, '')
+      return isStepCode(code) && factors.isOn(userId) && useStep(userId, code)
+    },
+  }
 }
 
 const isStepCode = (code: string) => /^\d{6}$/.test(code)
-
-function useStep({ clock }: Core, factors: FactorStore, userId: string, code: string): boolean {
-  const factor = factors.find(userId)
-  const step = factor && stepOf(factor, code, clock.now())
-  return step !== undefined && factors.useStep(userId, step)
-}
 
 /** The time step of a code; undefined if the code is wrong or not of a step around now. */
 function stepOf({ secret }: FactorRow, code: string, timestamp: number): number | undefined {
@@ -67,15 +63,14 @@ type CodeUse<T> = {
 /** The second factor: time-based one-time passwords (RFC 6238). */
 export function createTotp(core: Core, parts: Parts) {
   const { write, audit, clock, settings } = core
-  const { store, sessionStore, factors, oneTimeTokens, recovery, throttle } = parts
+  const { store, sessionStore, factors, codes, oneTimeTokens, recovery, throttle } = parts
   const { sentMails, queueMail } = parts
 
   /** Consumes a code in a session. The limit counts all sessions of the user together.
    *  @param by.act runs in the same write if the code is right
    *  @throws totp_invalid · code_invalid · login_throttled */
   async function withCode<T>(userId: string, code: string, by: CodeUse<T>) {
-    const { ip, act, refusal = 'totp_invalid' } = by
-    const { isRight = (id, text) => useCode(core, factors, id, text) } = by
+    const { ip, act, isRight = codes.use, refusal = 'totp_invalid' } = by
     const name = `totp:${userId}`
     throttle.admitConfirmation(name, ip)
     const done = await write(() => {
@@ -92,13 +87,13 @@ export function createTotp(core: Core, parts: Parts) {
   /** @returns the recovery codes, of which only the hashes are stored */
   function switchOn(userId: string, ip: string): string[] {
     const user = store.own(userId)
-    const codes = Array.from({ length: recoveryCodeCount }, () =>
+    const recoveryCodes = Array.from({ length: recoveryCodeCount }, () =>
       new Secret({ size: recoveryCodeBytes }).base32.toLowerCase(),
     )
     factors.updateConfirmed(userId, clock.now(), user.isProvisional)
-    factors.insertCodes(userId, codes.map(sha256))
+    factors.insertCodes(userId, recoveryCodes.map(sha256))
     parts.factorChanged(user, 'totp_enabled', onOneself(userId, ip))
-    return codes.map((code) => code.replace(/(.{4})(?=.)/g, '$1-'))
+    return recoveryCodes.map((code) => code.replace(/(.{4})(?=.)/g, '$1-'))
   }
 
   return {
@@ -173,7 +168,7 @@ export function createTotp(core: Core, parts: Parts) {
           ip,
           act: markConfirmed,
           isRight: (id, text) =>
-            useAuthenticatorCode(core, factors, id, text) || oneTimeTokens.redeemCode(id, text),
+            codes.useAuthenticator(id, text) || oneTimeTokens.redeemCode(id, text),
           refusal: factors.isOn(userId) ? 'totp_invalid' : 'code_invalid',
         })
         return
