@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
 import { banKinds } from '../lib/vocabulary.ts'
-import type { Ban } from '../modules/accounts/bans/ban-model.ts'
+import type { Ban } from '../modules/accounts/bans/bans.ts'
 import { type Call, listAll, showList, withService } from './call.ts'
 import { readOperands, readWord, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 

@@ -1,11 +1,12 @@
+import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { day } from '../../lib/clock.ts'
 import { AppError, invalidField, throttled } from '../../lib/errors.ts'
 import { firstIdAt, getById, parseId } from '../../lib/ids.ts'
-import type { ReportReason, ReportStatus } from '../../lib/vocabulary.ts'
-import { type ReportCreatedFrame, reportView } from './model.ts'
+import type { ReportStatus } from '../../lib/vocabulary.ts'
+import { type NewReport, type ReportCreatedFrame, type ReportUpdate, reportView } from './model.ts'
 import type { ReportDetail, ReportItem, ReportRow, ReportStore } from './report-store.ts'
 
 /** A message and its neighbours at the time of the report, oldest first. */
@@ -27,12 +28,7 @@ export type ReportNeighbours = {
   takeText: TakeText
 }
 
-type Draft = {
-  userId: string | undefined
-  messageId: string | undefined
-  reason: ReportReason
-  body: string | undefined
-}
+type Draft = Static<typeof NewReport>
 
 type Parts = {
   store: ReportStore
@@ -50,25 +46,21 @@ export function createReports(core: Core, parts: Parts) {
 
   /** The reported user, and the user or message that the report is about.
    *  @throws not_found · validation_error (oneself, a notice) */
-  function targetOf(reporterId: string, draft: Draft) {
-    const target = draft.messageId === undefined ? personOf(draft) : messageOf(reporterId, draft)
+  function targetOf(reporterId: string, { user_id, message_id }: Draft) {
+    const id = parseId(message_id ?? user_id ?? '') ?? ''
+    const target = message_id ? messageOf(reporterId, id) : personOf(id)
     if (!target) throw new AppError('not_found')
     if (target.reportedId === reporterId) {
-      throw invalidField(draft.messageId === undefined ? 'user_id' : 'message_id', 'oneself')
+      throw invalidField(message_id ? 'message_id' : 'user_id', 'oneself')
     }
     return target
   }
 
-  function personOf({ userId = '' }: Draft) {
-    const id = parseId(userId)
-    if (id === undefined || !isPresent(id)) return undefined
-    return { targetId: id, reportedId: id }
-  }
+  const personOf = (id: string) => (isPresent(id) ? { targetId: id, reportedId: id } : undefined)
 
-  function messageOf(reporterId: string, { messageId = '' }: Draft) {
-    const id = parseId(messageId)
-    const excerpt = id === undefined ? undefined : findExcerpt(reporterId, id)
-    if (id === undefined || !excerpt) return undefined
+  function messageOf(reporterId: string, id: string) {
+    const excerpt = findExcerpt(reporterId, id)
+    if (!excerpt) return undefined
     const { senderId: reportedId, messages } = excerpt
     if (reportedId === null) throw invalidField('message_id', 'from_platform')
     return { targetId: id, reportedId, messageId: id, excerpt: [...messages] }
@@ -85,7 +77,8 @@ export function createReports(core: Core, parts: Parts) {
     const first = store.findOpen(reporterId, target.targetId)
     if (first) return first
     mustBeWithinQuota(reporterId)
-    const { reason, body } = draft
+    const { reason } = draft
+    const body = draft.body?.trim()
     takeText(reporterId, body)
     const common = { id: newId(), reporterId, reason, body, createdAt: clock.now() }
     const row = store.insert({ ...common, ...target, status: 'open' })
@@ -129,12 +122,13 @@ export function createReports(core: Core, parts: Parts) {
     /** @throws not_found · report_open (the reporter has a newer open report about the same target) */
     update(
       idText: string,
-      changes: { status?: ReportStatus | undefined; note?: string | undefined },
+      changes: Static<typeof ReportUpdate>,
       by: ByUser,
     ): Promise<ReportDetail> {
       return write(() => {
         const item = get(idText)
-        const { status, note = item.report.note } = changes
+        const status = changes.status ?? undefined
+        const note = changes.note?.trim() ?? item.report.note
         store.update(item.report.id, { note, ...changesOf(item, status, by) })
         if (status === 'resolved') files.release(item.report.id)
         audit.record({ action: 'report_changed', ...by, target: targetIn(item) })

@@ -62,16 +62,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
     )
     .post(
       '/v1/reports',
-      async ({ body, context }) => {
-        const { user_id, message_id, reason } = body
-        const report = await reports.open(context.user.userId, {
-          userId: user_id ?? undefined,
-          messageId: message_id ?? undefined,
-          reason,
-          body: body.body?.trim(),
-        })
-        return ownReportView(report)
-      },
+      async ({ body, context }) => ownReportView(await reports.open(context.user.userId, body)),
       user(
         'createReport',
         'Reports a person or a message to the desk. While a report is open, a repeated call for the same target returns it.',
@@ -105,10 +96,8 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
     )
     .patch(
       '/v1/admin/reports/:id',
-      async ({ params, body, context }) => {
-        const changes = { status: body.status ?? undefined, note: body.note?.trim() }
-        return reportDetailView(await reports.update(params.id, changes, context.byUser), deskUrl)
-      },
+      async ({ params, body, context }) =>
+        reportDetailView(await reports.update(params.id, body, context.byUser), deskUrl),
       admin(
         'adminUpdateReport',
         'Resolves a report or adds a note to it. Resolving deletes its copies of messages.',

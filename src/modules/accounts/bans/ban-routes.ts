@@ -3,11 +3,9 @@ import { Text } from '../../../api/fields.ts'
 import { operations } from '../../../api/operation.ts'
 import { pageOf } from '../../../http/pagination.ts'
 import { routeBase } from '../../../http/request-context.ts'
-import { parseTime } from '../../../lib/clock.ts'
 import { invalidField } from '../../../lib/errors.ts'
 import type { BanKind } from '../../../lib/vocabulary.ts'
-import { Ban, banKind, banValue, banView, NewBan } from './ban-model.ts'
-import type { Bans } from './bans.ts'
+import { Ban, type Bans, banKind, banValue, banView, NewBan } from './bans.ts'
 
 const admin = operations('Administration', { access: 'admin' })
 
@@ -30,11 +28,7 @@ export function banRoutes(bans: Bans) {
     )
     .post(
       '/v1/admin/bans',
-      async ({ body, context }) => {
-        const { kind, value, reason = null, until } = body
-        const end = until ? (parseTime(until) ?? null) : null
-        return banView(await bans.add({ kind, value, reason, until: end }, context.by))
-      },
+      async ({ body, context }) => banView(await bans.add(body, context.by)),
       admin(
         'adminCreateBan',
         'Bans a mail domain, an address or a network: registration and login, also by the platform, are refused with the reason `banned`, and no session of theirs can be refreshed. Those of a network end at once. A repeated ban changes reason and end.',

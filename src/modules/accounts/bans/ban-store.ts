@@ -16,11 +16,11 @@ export function createBanStore(orm: Orm) {
   return {
     listAll: (): BanRow[] => orm.select().from(bans).all(),
     /** A ban of the same value takes the new reason and end. */
-    upsert({ id, ...row }: BanRow): BanRow {
+    upsert(row: BanRow): BanRow {
       const { reason, until } = row
       return orm
         .insert(bans)
-        .values({ id, ...row })
+        .values(row)
         .onConflictDoUpdate({ target: [bans.kind, bans.value], set: { reason, until } })
         .returning()
         .get()

@@ -1,22 +1,62 @@
+import type { Static } from '@sinclair/typebox'
+import {
+  Body,
+  Maybe,
+  Nullable,
+  OneOf,
+  Sample,
+  Schema,
+  Text,
+  Time,
+  Timestamp,
+} from '../../../api/fields.ts'
+import { samples } from '../../../api/samples.ts'
 import type { Core } from '../../../core.ts'
 import type { By } from '../../../db/audit-trail.ts'
 import { inPieces } from '../../../db/pieces.ts'
+import { isoTime, parseTime, timeOrNull } from '../../../lib/clock.ts'
 import { AppError, invalidField } from '../../../lib/errors.ts'
-import { findById } from '../../../lib/ids.ts'
+import { getById } from '../../../lib/ids.ts'
 import { isWithinNetwork, networkText } from '../../../lib/ip-network.ts'
 import type { ListRange } from '../../../lib/list-range.ts'
 import { normalizeEmail } from '../../../lib/text.ts'
-import type { BanKind } from '../../../lib/vocabulary.ts'
+import { type BanKind, banKinds } from '../../../lib/vocabulary.ts'
 import type { AccountParts } from '../account-parts.ts'
 import { type BanRow, createBanStore } from './ban-store.ts'
 
-type NewBan = {
-  kind: BanKind
-  value: string
-  reason: string | null
-  /** Milliseconds since the epoch; null for ever. */
-  until: number | null
+export const banKind = OneOf(banKinds, {
+  title: 'BanKind',
+  description: 'The kind of thing that is banned.',
+})
+export const banValue = {
+  description:
+    'A mail domain, which includes its subdomains, an address, or a network (CIDR, up to /8 or an IPv6 /16) without admins.',
+  examples: ['spam.example'],
 }
+export const NewBan = Body('NewBan', {
+  kind: banKind,
+  value: Text({ min: 1, max: 254, trimmed: true }, banValue),
+  reason: Maybe(Text({ max: 200 }, { description: 'For admins.', examples: ['spam wave'] })),
+  until: Maybe(Time({ description: 'When it ends; without it, never.' })),
+})
+
+export const Ban = Schema('Ban', {
+  id: Sample(samples.recordId),
+  kind: banKind,
+  value: Nullable(Sample('spam.example'), {
+    description: 'Null for an address, of which only a hash is kept.',
+  }),
+  reason: Nullable(Sample('spam wave')),
+  created_at: Timestamp,
+  until: Nullable(Timestamp),
+})
+
+export const banView = ({ createdAt, until, ...row }: BanRow): Static<typeof Ban> => ({
+  ...row,
+  value: row.kind === 'address' ? null : row.value,
+  created_at: isoTime(createdAt),
+  until: timeOrNull(until),
+})
 
 const loopback = ['127.0.0.1', '::1']
 
@@ -29,10 +69,6 @@ export function createBans(core: Core, parts: AccountParts) {
   const { write, afterCommit, audit, hub, newId, clock } = core
   const store = createBanStore(core.orm)
   let bans = store.listAll()
-
-  const reload = () => {
-    bans = store.listAll()
-  }
 
   /** The stored form of a value; undefined when it is invalid. */
   function stored(kind: BanKind, text: string): string | undefined {
@@ -83,8 +119,14 @@ export function createBans(core: Core, parts: AccountParts) {
     return open.at(-1)?.id
   }
 
-  // An address does not enter the audit log.
-  const detailsOf = ({ kind, value }: BanRow) => ({ kind, ...(kind !== 'address' && { value }) })
+  function noteChange(action: 'ban_added' | 'ban_removed', { id, kind, value }: BanRow, by: By) {
+    // An address does not enter the audit log.
+    const details = { kind, ...(kind !== 'address' && { value }) }
+    audit.record({ action, ...by, target: { type: 'ban', id }, details })
+    afterCommit(() => {
+      bans = store.listAll()
+    })
+  }
 
   return {
     isBanned,
@@ -93,23 +135,16 @@ export function createBans(core: Core, parts: AccountParts) {
     },
     /** Adds or changes a ban, and ends the sessions of a network.
      *  @throws validation_error (`value`: invalid, or covers an admin, the client or this machine; `until`: in the past) */
-    async add({ kind, value: text, reason, until }: NewBan, by: By): Promise<BanRow> {
-      const value = stored(kind, text)
+    async add({ kind, reason = null, ...given }: Static<typeof NewBan>, by: By): Promise<BanRow> {
+      const value = stored(kind, given.value)
+      const until = parseTime(given.until ?? '') ?? null
       if (value === undefined) throw invalidField('value', 'invalid')
       mustSpareOurs(kind, value, by.ip)
       if (until !== null && until <= clock.now()) throw invalidField('until', 'in_the_past')
       const row = await write(() => {
-        const added = store.upsert({
-          id: newId(),
-          kind,
-          value,
-          reason,
-          createdAt: clock.now(),
-          until,
-        })
-        const target = { type: 'ban', id: added.id } as const
-        audit.record({ action: 'ban_added', ...by, target, details: detailsOf(added) })
-        afterCommit(reload)
+        const ban = { kind, value, reason, until }
+        const added = store.upsert({ id: newId(), createdAt: clock.now(), ...ban })
+        noteChange('ban_added', added, by)
         return added
       })
       if (kind === 'network')
@@ -118,11 +153,7 @@ export function createBans(core: Core, parts: AccountParts) {
     },
     remove: (idText: string, by: By): Promise<void> =>
       write(() => {
-        const removed = findById(idText, store.delete)
-        if (!removed) throw new AppError('not_found')
-        const target = { type: 'ban', id: removed.id } as const
-        audit.record({ action: 'ban_removed', ...by, target, details: detailsOf(removed) })
-        afterCommit(reload)
+        noteChange('ban_removed', getById(idText, store.delete), by)
       }),
     /** Newest first. A value is found in the form in which it was given; it needs its kind. */
     list(kind: BanKind | undefined, value: string | undefined, range: ListRange) {
