@@ -14,7 +14,6 @@ import { createRecovery } from './address/recovery.ts'
 import { banRoutes } from './bans/ban-routes.ts'
 import { banRetention } from './bans/ban-store.ts'
 import { createBans } from './bans/bans.ts'
-import { accountCommandRoutes } from './command-routes.ts'
 import { credentialRoutes } from './credential-routes.ts'
 import { createExports, type SendExport } from './exports.ts'
 import {
@@ -189,8 +188,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       .use(userRoutes({ accounts, sessions, profileView, sendExport }))
       .use(userAdminRoutes({ sessions, userAdmin, countPurged, managedView, sendExport }))
       .use(feedUserRoutes({ feedUsers, userAdmin, managedView }))
-      .use(banRoutes(bans))
-      .use(accountCommandRoutes({ userAdmin, keyring, managedView })),
+      .use(banRoutes(bans)),
     jobs: {
       ...createMailJobs(core, mailer, base),
       async guest_end({ user_id: userId }) {

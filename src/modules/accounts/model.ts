@@ -52,10 +52,7 @@ export const registration = {
   email: Email(),
   password: Password,
   display_name: Maybe(
-    Text(nameRule, {
-      description: 'The public name; when absent, the local part of the e-mail address.',
-      examples: [samples.guest.name],
-    }),
+    described(Name, 'The public name; when absent, the local part of the e-mail address.'),
   ),
 }
 

@@ -1,8 +1,11 @@
+import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { hidden, operations } from '../../api/operation.ts'
+import { Body } from '../../api/fields.ts'
+import { forCommands, hidden, operations } from '../../api/operation.ts'
 import { idempotencyHeader, idempotencyKey } from '../../http/idempotency.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import {
   Authenticated,
@@ -10,7 +13,9 @@ import {
   Jwks,
   RefreshTokenBody,
   Registration,
+  type Rotation,
   SetUp,
+  type SigningKey,
   TokenSet,
 } from './model.ts'
 import type { AccountService } from './service.ts'
@@ -115,6 +120,21 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         return svg
       },
       hidden,
+    )
+    .get(
+      '/v1/operator/keys',
+      (): Static<typeof SigningKey>[] =>
+        keyring
+          .list()
+          .map(({ kid, state, createdAt }) => ({ kid, state, created_at: isoTime(createdAt) })),
+      forCommands(),
+    )
+    .post(
+      '/v1/operator/keys/rotate',
+      async ({ body, context }): Promise<Static<typeof Rotation>> => ({
+        ready_at: timeOrNull(await keyring.rotate({ isUrgent: body.now, ...context.by })),
+      }),
+      { body: Body('KeyRotation', { now: Type.Boolean() }), ...forCommands() },
     )
     .get('/.well-known/jwks.json', showKeys, keys('getWellKnownJwks'))
     .get('/v1/.well-known/jwks.json', showKeys, keys('getJwks'))

@@ -301,14 +301,7 @@ export const Retention = Schema('Retention', {
 })
 export type Retention = Static<typeof Retention>
 
-export const retentionView = ({
-  messages,
-  tickets,
-  lastRunAt,
-  nextRunAt,
-}: Awaited<ReturnType<RetentionSurvey>>): Retention => ({
-  messages,
-  tickets,
-  last_run_at: timeOrNull(lastRunAt),
-  next_run_at: timeOrNull(nextRunAt),
-})
+export function retentionView(survey: Awaited<ReturnType<RetentionSurvey>>): Retention {
+  const { lastRunAt, nextRunAt, ...due } = survey
+  return { ...due, last_run_at: timeOrNull(lastRunAt), next_run_at: timeOrNull(nextRunAt) }
+}

@@ -1,13 +1,15 @@
+import type { Static } from '@sinclair/typebox'
 import type { Core, ResolveUser } from '../../core.ts'
 import { AppError, type FieldProblems, problem } from '../../lib/errors.ts'
 import type { NotificationEvent } from '../../lib/events.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import { textProblem } from '../../lib/text.ts'
 import type { CallState } from '../../lib/vocabulary.ts'
+import type { CallUpdate } from './model.ts'
 import type { CallRow, FeedStore } from './store.ts'
 
 type Parties = { hostId: string; guestId: string }
-type CallReport = Parties & { state: CallState }
+type CallReport = Static<typeof CallUpdate>
 
 /** Notifies a user about an action of another user, unless one has blocked the other. */
 export type NotifyAbout = (userId: string, otherId: string, event: NotificationEvent) => void
@@ -25,21 +27,22 @@ const idRule = { min: 1, max: 128, noControlCharacters: true }
 /** A call only moves to a higher rank, so that late and repeated reports change nothing. */
 const rank: Record<CallState, number> = { ringing: 0, active: 1, ended: 2, missed: 2 }
 
-type Parts = {
+export type CallParts = {
   store: FeedStore
   notify: NotifyAbout
-  resolveUser: ResolveUser
+  /** Like `ResolveUser`, but only for users who are not deleted. */
+  findPresent: ResolveUser
   onChanged: (hostId: string, guestId: string) => void
 }
 
 /** Calls reported by the platform. They determine who may chat. */
-export function createCalls({ config, write, clock }: Core, parts: Parts) {
-  const { store, notify, resolveUser, onChanged } = parts
+export function createCalls({ config, write, clock }: Core, parts: CallParts) {
+  const { store, notify, findPresent, onChanged } = parts
 
   /** A participant of a known call may have been removed since: an unknown reference then stands for that one. */
   function partiesOf(report: CallReport, known: CallRow | undefined): Parties {
-    const hostId = presentUser(report.hostId) ?? removedUser(known?.hostId)
-    const guestId = presentUser(report.guestId) ?? removedUser(known?.guestId)
+    const hostId = findPresent(report.host_id) ?? removedUser(known?.hostId)
+    const guestId = findPresent(report.guest_id) ?? removedUser(known?.guestId)
     const details: FieldProblems = {
       ...(hostId === undefined && { host_id: problem('unknown_user') }),
       ...(guestId === undefined && { guest_id: problem('unknown_user') }),
@@ -49,11 +52,6 @@ export function createCalls({ config, write, clock }: Core, parts: Parts) {
       throw new AppError('validation_error', { details })
     }
     return { hostId, guestId }
-  }
-
-  function presentUser(reference: string): string | undefined {
-    const id = resolveUser(reference)
-    return id !== undefined && store.isPresent(id) ? id : undefined
   }
 
   const removedUser = (id: string | undefined) =>

@@ -2,20 +2,22 @@ import type { Core, ResolveUser } from '../../core.ts'
 import { chunksOf } from '../../lib/chunks.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
-import type { NotifyAbout } from './calls.ts'
-import type { FeedStore, FollowRow } from './store.ts'
+import type { CallParts } from './calls.ts'
+import type { FollowRow } from './store.ts'
 
 export type Follows = ReturnType<typeof createFollows>
 
 /** Followers per write of an import, so that it blocks the event loop for only a few milliseconds. */
 const importedPerWrite = 100
 
-type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
+type Parts = Omit<CallParts, 'onChanged'> & { resolveUser: ResolveUser }
 
-export function createFollows({ write, clock }: Core, { store, notify, resolveUser }: Parts) {
+export function createFollows({ write, clock }: Core, parts: Parts) {
+  const { store, notify, resolveUser, findPresent } = parts
+
   function presentUser(reference: string): string {
-    const id = resolveUser(reference)
-    if (id === undefined || !store.isPresent(id)) throw new AppError('not_found')
+    const id = findPresent(reference)
+    if (id === undefined) throw new AppError('not_found')
     return id
   }
 
@@ -35,8 +37,8 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
   }
 
   function importOne(hostId: string, reference: string): 'added' | 'already' | 'unknown' {
-    const id = resolveUser(reference)
-    if (id === undefined || id === hostId || !store.isPresent(id)) return 'unknown'
+    const id = findPresent(reference)
+    if (id === undefined || id === hostId) return 'unknown'
     return store.insertFollow(hostId, id, clock.now()) ? 'added' : 'already'
   }
 

@@ -35,7 +35,11 @@ export function createPlatform(
     if (blocks.mayTalk(userId, otherId)) notify(userId, event)
   }
   const serviceKeys = createServiceKeys(core)
-  const parts = { store, resolveUser, notify: notifyAbout }
+  function findPresent(reference: string): string | undefined {
+    const id = resolveUser(reference)
+    return id !== undefined && store.isPresent(id) ? id : undefined
+  }
+  const parts = { store, resolveUser, findPresent, notify: notifyAbout }
   const follows = createFollows(core, parts)
   const calls = createCalls(core, { ...parts, onChanged: onCallChanged })
 

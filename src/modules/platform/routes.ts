@@ -5,7 +5,6 @@ import { samples } from '../../api/samples.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import { parseTime } from '../../lib/clock.ts'
 import { invalidField } from '../../lib/errors.ts'
 import { callStates } from '../../lib/vocabulary.ts'
 import type { Calls } from './calls.ts'
@@ -31,7 +30,6 @@ const sensitive = operations('Administration', { access: 'admin', confirm: recen
 const followFeed = operations('Feed', { access: 'service', scope: 'follows' })
 const callFeed = operations('Feed', { access: 'service', scope: 'calls' })
 
-type Query = Record<string, string | undefined>
 type Parts = {
   serviceKeys: ServiceKeys
   follows: Follows
@@ -55,16 +53,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
     )
     .post(
       '/v1/admin/service-keys',
-      async ({ body, context }) => {
-        const { name, scopes, expires_at } = body
-        const key = {
-          name: name.trim(),
-          scopes,
-          expiresAt: expires_at ? parseTime(expires_at) : undefined,
-        }
-        const made = await serviceKeys.create(key, context.by)
-        return { ...serviceKeyView(made.row), key: made.key }
-      },
+      ({ body, context }) => serviceKeys.create(body, context.by),
       sensitive(
         'adminCreateServiceKey',
         'Creates a service key. The key itself is shown only this once.',
@@ -82,7 +71,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
     .get(
       '/v1/service/follows',
       ({ query }) => {
-        const { host_id: hostId }: Query = query
+        const hostId = query['host_id']
         if (hostId === undefined) throw invalidField('host_id', 'required')
         return pageOf(query, (range) => follows.list(hostId, range), viewFollow)
       },
@@ -137,10 +126,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
     )
     .put(
       '/v1/service/calls/:call_session_id',
-      async ({ params, body }) => {
-        const { state, host_id: hostId, guest_id: guestId } = body
-        return viewCall(await calls.report(params.call_session_id, { state, hostId, guestId }))
-      },
+      async ({ params, body }) => viewCall(await calls.report(params.call_session_id, body)),
       callFeed(
         'serviceUpdateCall',
         'Reports the state of a call. A call never returns to an earlier state, so late and repeated reports change nothing. The host is notified of a ringing or missed call.',

@@ -1,20 +1,16 @@
 import { randomBytes } from 'node:crypto'
+import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
-import type { AuditEntry } from '../../db/audit-trail.ts'
+import type { By } from '../../db/audit-trail.ts'
+import { parseTime } from '../../lib/clock.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { getById } from '../../lib/ids.ts'
 import type { ServicePrincipal } from '../../lib/principal.ts'
-import { actingScopes, allScopes, type ServiceScope, serviceScopes } from '../../lib/vocabulary.ts'
+import { actingScopes, allScopes, serviceScopes } from '../../lib/vocabulary.ts'
+import { type NewServiceKey, serviceKeyView } from './model.ts'
 import { createServiceKeyStore } from './store.ts'
 
 type LiveKey = ServicePrincipal & { lastUsedAt: number; expiresAt: number }
-type NewKey = {
-  name: string
-  scopes: readonly (ServiceScope | typeof allScopes)[]
-  /** Milliseconds since the epoch. */
-  expiresAt?: number | undefined
-}
-type By = Pick<AuditEntry, 'actor' | 'ip'>
 
 export type ServiceKeys = ReturnType<typeof createServiceKeys>
 
@@ -59,7 +55,8 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
   return {
     find,
 
-    async create({ name, scopes, expiresAt }: NewKey, by: By) {
+    async create({ scopes, expires_at, ...body }: Static<typeof NewServiceKey>, by: By) {
+      const name = body.name.trim()
       const key = prefix + randomBytes(32).toString('base64url')
       const acting: readonly string[] = actingScopes
       const granted = serviceScopes.filter(
@@ -78,10 +75,10 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
           hash: sha256(key),
           scopes: granted,
           createdAt: clock.now(),
-          expiresAt: expiresAt ?? null,
+          expiresAt: parseTime(expires_at ?? '') ?? null,
         })
       })
-      return { row, key }
+      return { ...serviceKeyView(row), key }
     },
 
     /** Idempotent.

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { Flag, OneOf, Sample, Schema, Text } from '../../../api/fields.ts'
-import { operations } from '../../../api/operation.ts'
+import { Body, Flag, OneOf, Refined, Sample, Schema, Text } from '../../../api/fields.ts'
+import { forCommands, operations } from '../../../api/operation.ts'
 import { samples } from '../../../api/samples.ts'
 import { recentlyConfirmed } from '../../../http/confirmation.ts'
 import { pageOf } from '../../../http/pagination.ts'
@@ -12,7 +12,9 @@ import {
   AccessUpdate,
   ManagedUser,
   type ManagedView,
+  newcomerProblems,
   PurgeCounts,
+  registration,
   Session,
   sessionView,
 } from '../model.ts'
@@ -56,6 +58,12 @@ type Parts = {
   managedView: ManagedView
   sendExport: SendExport
 }
+
+const { email, password } = registration
+const NewAccount = Refined(
+  Body('NewAccount', { email, password, role: OneOf(roles) }),
+  newcomerProblems,
+)
 
 const PurgeStarted = Schema('PurgeStarted', {
   user_id: Sample(samples.guest.id),
@@ -168,6 +176,16 @@ export function userAdminRoutes(parts: Parts) {
       '/v1/admin/users/:id/sessions',
       ({ params, context }) => sessions.endAll(userAdmin.get(params.id).id, context.by),
       sensitive('adminDeleteUserSessions', 'Logs a person out on every device.', { 204: null }),
+    )
+    .get(
+      '/v1/operator/users/:email',
+      ({ params }) => managedView(userAdmin.getByEmail(params.email)),
+      forCommands(),
+    )
+    .post(
+      '/v1/operator/users',
+      async ({ body, context }) => managedView(await userAdmin.create(body, context.by)),
+      { body: NewAccount, ...forCommands(201) },
     )
     .delete(
       '/v1/admin/users/:id/totp',
