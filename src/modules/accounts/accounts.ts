@@ -12,7 +12,6 @@ import { type AccountMail, createMailJobs } from './address/account-mails.ts'
 import { createEmailChange } from './address/email-change.ts'
 import { createRecovery } from './address/recovery.ts'
 import { banRoutes } from './bans/ban-routes.ts'
-import { banRetention } from './bans/ban-store.ts'
 import { createBans } from './bans/bans.ts'
 import { credentialRoutes } from './credential-routes.ts'
 import { createExports, type SendExport } from './exports.ts'
@@ -141,11 +140,14 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       ...others.map((module) => module.exportOf?.(userId)),
     ),
   )
-  const sendExport: SendExport = async (user, by, headers) => {
+  const sendExport: SendExport = async (user, by) => {
     const pieces = await exports.begin(user.id, managedView(user), by)
-    headers['content-type'] = 'application/json'
-    headers['content-disposition'] = 'attachment; filename="account.json"'
-    return new Response(pieces)
+    return new Response(pieces, {
+      headers: {
+        'content-type': 'application/json',
+        'content-disposition': 'attachment; filename="account.json"',
+      },
+    })
   }
   /** Counts what a purge would remove. */
   async function countPurged({ id }: UserRow): Promise<PurgeCounts> {
@@ -182,7 +184,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
   const totp = createTotp(core, { ...parts, recovery })
 
   return {
-    retention: [...accountRetention, banRetention],
+    retention: accountRetention,
     routes: accountRoutes({ accounts, sessions, keyring })
       .use(credentialRoutes({ recovery, emailChange, totp }))
       .use(userRoutes({ accounts, sessions, profileView, sendExport }))

@@ -15,11 +15,7 @@ type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
 export const Export = Body('Export', { user: ManagedUser, sessions: Type.Array(Session) })
 
-export type SendExport = (
-  user: UserRow,
-  by: ByUser,
-  headers: Record<string, string | number>,
-) => Promise<Response>
+export type SendExport = (user: UserRow, by: ByUser) => Promise<Response>
 
 /** Streams all data of a user as one JSON object, at the reader's pace. */
 export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {

@@ -2,6 +2,7 @@ import { and, asc, eq, inArray, isNull, lte, ne, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import {
+  bans,
   oneTimeTokens,
   refreshTokens,
   sentMails,
@@ -10,17 +11,18 @@ import {
   totpFactors,
   users,
 } from '../../db/schema.ts'
-import { countRows } from '../../db/statements.ts'
+import { countRows, listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { AppError } from '../../lib/errors.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
+import type { BanKind } from '../../lib/vocabulary.ts'
 
 export type UserRow = typeof users.$inferSelect
 export type NewUser = typeof users.$inferInsert
 /** Undefined fields keep their value. */
 export type UserChanges = { [K in Exclude<keyof UserRow, 'id'>]?: UserRow[K] | undefined }
+export type BanRow = typeof bans.$inferSelect
 export type SigningKeyRow = typeof signingKeys.$inferSelect
-
-export type AccountStore = ReturnType<typeof createAccountStore>
 
 const present = isNull(users.deletedAt)
 // No deleted user is an admin, but `present` lets SQLite use a partial index.
@@ -123,11 +125,37 @@ export function createKeyStore(orm: Orm) {
   }
 }
 
+export function createBanStore(orm: Orm) {
+  return {
+    listAll: (): BanRow[] => orm.select().from(bans).all(),
+    /** A ban of the same value takes the new reason and end. */
+    upsert(row: BanRow): BanRow {
+      const { reason, until } = row
+      return orm
+        .insert(bans)
+        .values(row)
+        .onConflictDoUpdate({ target: [bans.kind, bans.value], set: { reason, until } })
+        .returning()
+        .get()
+    },
+    delete: (id: string): BanRow | undefined =>
+      orm.delete(bans).where(eq(bans.id, id)).returning().get(),
+    list(kind: BanKind | undefined, value: string | undefined, range: ListRange): Listing<BanRow> {
+      const isOfValue = value === undefined ? undefined : eq(bans.value, value)
+      return listById(orm, range, {
+        id: bans.id,
+        which: and(kind && eq(bans.kind, kind), isOfValue),
+      })
+    },
+  }
+}
+
 export const accountRetention: readonly RetentionRule[] = [
   { key: [refreshTokens.hash], time: refreshTokens.expiresAt, days: 0 },
   { key: [oneTimeTokens.hash], time: oneTimeTokens.expiresAt, days: 0 },
   // Longer than the lifetime of any token of an unused session.
   { key: [sessions.id], time: sessions.lastUsedAt, days: 31 },
+  { key: [bans.id], time: bans.until, days: 30 },
   { key: [sentMails.addressHash, sentMails.kind, sentMails.at], time: sentMails.at, days: 1 },
   {
     key: [totpFactors.userId],

@@ -1,6 +1,6 @@
 import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById, parseId } from '../../lib/ids.ts'
 import { createBlockStore } from './block-store.ts'
 
 export type Blocks = ReturnType<typeof createBlocks>
@@ -11,24 +11,7 @@ export function createBlocks(
   onChanged: (userId: string, otherId: string) => void,
 ) {
   const store = createBlockStore(orm)
-
-  /** Called inside a `write`. */
-  function block(userId: string, otherId: string) {
-    if (store.isBlocking(userId, otherId)) return
-    const mightTalk = !store.areBlocked(userId, otherId)
-    store.insert(userId, otherId, { id: newId(), blockedAt: clock.now() })
-    if (mightTalk) onChanged(userId, otherId)
-  }
-
-  /** Called inside a `write`. */
-  function unblock(userId: string, otherId: string) {
-    if (!store.isBlocking(userId, otherId)) return
-    if (store.isBlocking(otherId, userId)) store.updateUnblocked(userId, otherId)
-    else {
-      store.delete(userId, otherId)
-      onChanged(userId, otherId)
-    }
-  }
+  const presentId = (id: string) => (store.isPresent(id) ? id : undefined)
 
   return {
     /** False when either user blocks the other. */
@@ -39,19 +22,27 @@ export function createBlocks(
      *  @throws validation_error (oneself) · not_found (unknown or deleted user) */
     block: (userId: string, otherIdText: string): Promise<void> =>
       write(() => {
-        const otherId = parseId(otherIdText)
-        if (otherId === userId) throw invalidField('user_id', 'oneself')
-        if (otherId === undefined || !store.isPresent(otherId)) throw new AppError('not_found')
-        block(userId, otherId)
+        if (parseId(otherIdText) === userId) throw invalidField('user_id', 'oneself')
+        const otherId = getById(otherIdText, presentId)
+        if (store.isBlocking(userId, otherId)) return
+        const mightTalk = !store.areBlocked(userId, otherId)
+        store.insert(userId, otherId, { id: newId(), blockedAt: clock.now() })
+        if (mightTalk) onChanged(userId, otherId)
       }),
 
     /** Removes a block, if there is one.
      *  @throws not_found (invalid id) */
-    async unblock(userId: string, otherIdText: string): Promise<void> {
-      const otherId = parseId(otherIdText)
-      if (otherId === undefined) throw new AppError('not_found')
-      await write(() => unblock(userId, otherId))
-    },
+    unblock: (userId: string, otherIdText: string): Promise<void> =>
+      write(() => {
+        const otherId = parseId(otherIdText)
+        if (otherId === undefined) throw new AppError('not_found')
+        if (!store.isBlocking(userId, otherId)) return
+        if (store.isBlocking(otherId, userId)) store.updateUnblocked(userId, otherId)
+        else {
+          store.delete(userId, otherId)
+          onChanged(userId, otherId)
+        }
+      }),
 
     list: store.list,
     each: store.each,

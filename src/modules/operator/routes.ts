@@ -6,7 +6,7 @@ import { samples } from '../../api/samples.ts'
 import type { Core } from '../../core.ts'
 import type { AuditFilter, By } from '../../db/audit-trail.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { listAnswer, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { RetentionSurvey } from '../../jobs/forgetting.ts'
 import type { Job, JobState as State } from '../../jobs/outbox.ts'
@@ -134,13 +134,13 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
         const name = nameOf(found.rows.flatMap(({ actorId, targetId }) => [actorId, targetId]))
         return listAnswer(range, found, (row) => auditEntryView(row, name))
       },
-      admin(
+      admin.list(
         'adminListAuditLog',
         'Lists the entries of the audit log, newest first.',
-        { 200: ListOf(AuditEntry) },
+        AuditEntry,
         {
+          size: auditPageSize,
           query: {
-            ...listQuery(auditPageSize),
             action: Sample('login_failed', 'The action.'),
             actor_id: Sample(samples.admin.id, 'The id of the actor.'),
             target_id: Sample(samples.host.id, 'The id of the target.'),

@@ -22,7 +22,7 @@ import type { ListRange } from '../../../lib/list-range.ts'
 import { normalizeEmail } from '../../../lib/text.ts'
 import { type BanKind, banKinds } from '../../../lib/vocabulary.ts'
 import type { AccountParts } from '../account-parts.ts'
-import { type BanRow, createBanStore } from './ban-store.ts'
+import { type BanRow, createBanStore } from '../store.ts'
 
 export const banKind = OneOf(banKinds, {
   title: 'BanKind',
@@ -105,12 +105,12 @@ export function createBans(core: Core, parts: AccountParts) {
     const own = [...proxies, ...loopback, ...(ip === undefined ? [] : [ip])]
     const isWithin = (one: string) => isWithinNetwork(one, value)
     if (own.some(isWithin)) throw invalidField('value', 'own_network')
-    const addresses = admins.flatMap(({ id }) => store.listAddresses(id))
+    const addresses = admins.flatMap(({ id }) => sessionStore.listAddresses(id))
     if (addresses.some(isWithin)) throw invalidField('value', 'of_admin')
   }
 
   function endSome(network: string, limit: number, after = ''): string | undefined {
-    const open = store.listOpenSessions(after, limit)
+    const open = sessionStore.listOpen(after, limit)
     for (const { id, userId, ip } of open) {
       if (ip === null || !isWithinNetwork(ip, network)) continue
       sessionStore.revoke(id, userId, clock.now())

@@ -137,8 +137,7 @@ export function userAdminRoutes(parts: Parts) {
     )
     .get(
       '/v1/admin/users/:id/export',
-      ({ params, context, set }) =>
-        sendExport(userAdmin.get(params.id), context.byUser, set.headers),
+      ({ params, context }) => sendExport(userAdmin.get(params.id), context.byUser),
       admin(
         'adminExportUser',
         'Exports all data stored about a person. One export at a time and 5 an hour.',

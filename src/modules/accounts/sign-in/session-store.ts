@@ -1,7 +1,7 @@
-import { and, eq, gt, isNull, ne, type SQL } from 'drizzle-orm'
+import { and, eq, gt, isNotNull, isNull, ne, type SQL } from 'drizzle-orm'
 import type { Orm } from '../../../db/open.ts'
 import { pushTokens, refreshTokens, sessions } from '../../../db/schema.ts'
-import { eachOf, listById, prepareInsert, selectList } from '../../../db/statements.ts'
+import { eachOf, listById, listColumn, prepareInsert, selectList } from '../../../db/statements.ts'
 import { day } from '../../../lib/clock.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../../lib/principal.ts'
@@ -22,7 +22,6 @@ type RefreshToken = {
   /** The parent of the session's one unused token. */
   liveParentHash: string | null
 }
-export type SessionStore = ReturnType<typeof createSessionStore>
 
 /** SQL over sessions and their refresh tokens; plain and prepared for the queries of every request and refresh. */
 export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional') {
@@ -78,12 +77,18 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
      RETURNING session_id AS sessionId`,
   )
 
+  type OpenSession = Pick<SessionRow, 'id' | 'userId' | 'ip'>
+  const openSessions = sqlite.prepare<OpenSession, [string, number]>(
+    `SELECT id, user_id AS userId, ip FROM sessions WHERE id > ? AND revoked_at IS NULL ORDER BY id LIMIT ?`,
+  )
+  const isOpen = isNull(sessions.revokedAt)
+
   /** Ends open sessions.
    *  @returns their ids */
   function revokeWhere(which: SQL | undefined, now: number): string[] {
-    const open = and(which, isNull(sessions.revokedAt))
     const { id } = sessions
-    const ended = orm.update(sessions).set({ revokedAt: now }).where(open).returning({ id }).all()
+    const open = orm.update(sessions).set({ revokedAt: now }).where(and(which, isOpen))
+    const ended = open.returning({ id }).all()
     return ended.map((session) => session.id)
   }
 
@@ -139,6 +144,15 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
       const others = keptId === undefined ? undefined : ne(sessions.id, keptId)
       return revokeWhere(and(eq(sessions.userId, userId), others), now)
     },
+    /** The addresses of a user’s open sessions. */
+    listAddresses: (userId: string): string[] =>
+      listColumn(
+        orm,
+        sessions.ip,
+        and(eq(sessions.userId, userId), isOpen, isNotNull(sessions.ip)),
+      ),
+    /** Open sessions of all users, ordered by id, after `after`. */
+    listOpen: (after: string, limit: number) => openSessions.all(after, limit),
     endDevices(userId: string, now: number): void {
       revokeWhere(eq(sessions.userId, userId), now)
       orm.delete(pushTokens).where(eq(pushTokens.userId, userId)).run()

@@ -5,14 +5,14 @@ import { AppError } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
 import { parseId } from '../../../lib/ids.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
+import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
 import { type Authenticated, type TokenSet, userView } from '../model.ts'
-import type { AccountStore, UserRow } from '../store.ts'
+import type { UserRow } from '../store.ts'
 import {
   longestSessionMilliseconds,
   refreshTokenMilliseconds,
   type SessionRow,
-  type SessionStore,
 } from './session-store.ts'
 import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 
@@ -27,12 +27,7 @@ type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
 
 export type Sessions = ReturnType<typeof createSessions>
 
-type Parts = {
-  store: AccountStore
-  sessionStore: SessionStore
-  accessTokens: AccessTokens
-  bans: Bans
-}
+type Parts = AccountParts & { accessTokens: AccessTokens; bans: Bans }
 
 /** Sessions. Each is a login on a device, with the family of its refresh tokens (RFC 9700, 4.14.2). */
 export function createSessions(core: Core, { store, sessionStore, accessTokens, bans }: Parts) {
