@@ -6,6 +6,8 @@ import { listAll, withService } from './call.ts'
 import { printList, readOptions, type Terminal, wrongUsage } from './terminal.ts'
 import { findUser } from './user.ts'
 
+type Entry = Static<typeof AuditEntry>
+
 /** `hostline audit`: the entries of the audit log, oldest first. */
 export async function audit(args: string[], terminal: Terminal): Promise<void> {
   const { user, action, since, json } = readOptions(args, {
@@ -22,15 +24,13 @@ export async function audit(args: string[], terminal: Terminal): Promise<void> {
     const id = user && (parseId(user) ?? (await findUser(call, user)).id)
     const common = { ...(action && { action }), ...(since && { from: since }) }
     const queries = id === undefined ? [{}] : [{ actor_id: id }, { target_id: id }]
-    const entries = new Map<string, Static<typeof AuditEntry>>()
+    const entries = new Map<string, Entry>()
     for (const query of queries) {
       const path = `/v1/admin/audit-log?${new URLSearchParams({ ...common, ...query })}`
-      for await (const entry of listAll<Static<typeof AuditEntry>>(call, path)) {
-        entries.set(entry.id, entry)
-      }
+      for (const entry of await listAll<Entry>(call, path)) entries.set(entry.id, entry)
     }
     const rows = [...entries.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
     const names = ['at', 'action', 'actor', 'target', 'ip', 'details'] as const
-    printList(terminal, names, rows, { isJson: json === true })
+    printList(terminal, names, rows, json)
   })
 }

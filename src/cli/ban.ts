@@ -2,11 +2,15 @@ import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
 import { banKinds } from '../lib/vocabulary.ts'
 import type { Ban } from '../modules/accounts/bans/bans.ts'
-import { type Call, listAll, showList, withService } from './call.ts'
+import { type Call, listAll, listing, withService } from './call.ts'
 import { readOperands, readWord, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
+
+type BanItem = Static<typeof Ban>
 
 const path = '/v1/admin/bans'
 const usage = `ban add KIND VALUE, remove KIND VALUE or list; the kinds are ${banKinds.join(', ')}`
+
+const list = listing<BanItem>(path, 'id', 'kind', 'value', 'reason', 'created_at', 'until')
 
 export async function ban([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'list') return list(args, terminal)
@@ -26,12 +30,7 @@ export async function ban([action, ...args]: string[], terminal: Terminal): Prom
 
 async function remove(call: Call, kind: string, value: string) {
   const query = `${path}?kind=${kind}&value=${encodeURIComponent(value)}`
-  const [found] = await Array.fromAsync(listAll<Static<typeof Ban>>(call, query))
+  const [found] = await listAll<BanItem>(call, query)
   if (!found) throw new StartError(`${kind} ${value} is not banned`)
   await call('DELETE', `${path}/${found.id}`)
-}
-
-function list(args: string[], terminal: Terminal) {
-  const names = ['id', 'kind', 'value', 'reason', 'created_at', 'until'] as const
-  return showList<Static<typeof Ban>>(args, terminal, { path, names })
 }

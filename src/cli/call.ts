@@ -7,7 +7,7 @@ import { reasonHeader } from '../http/error-answer.ts'
 import type { ErrorBody } from '../lib/error-body.ts'
 import { StartError } from '../lib/errors.ts'
 import { createLog } from '../lib/log.ts'
-import { printList, Refusal, readListOptions, type Terminal } from './terminal.ts'
+import { type Command, printList, Refusal, readJsonOption, type Terminal } from './terminal.ts'
 
 /** Sends one request to the service. `Answer` is the type of a successful response.
  *  @throws Refusal */
@@ -93,29 +93,28 @@ function callThrough(send: Send, { environment }: Terminal): Call {
   }
 }
 
-/** Iterates over all entries of a list.
- *  @throws Refusal */
-export async function* listAll<Item>(call: Call, path: string): AsyncGenerator<Item> {
+/** @throws Refusal */
+export async function listAll<Item>(call: Call, path: string): Promise<Item[]> {
   type Page = { data: Item[]; pagination: { cursor: string | null } }
-  const separator = path.includes('?') ? '&' : '?'
-  for (let query: string | undefined = 'limit=100'; query; ) {
-    const page: Page = await call('GET', `${path}${separator}${query}`)
-    yield* page.data
-    const { cursor } = page.pagination
-    query = cursor === null ? undefined : `limit=100&cursor=${cursor}`
+  const first = `${path}${path.includes('?') ? '&' : '?'}limit=100`
+  const items: Item[] = []
+  for (let next: string | undefined = first; next; ) {
+    const { data, pagination }: Page = await call('GET', next)
+    items.push(...data)
+    next = pagination.cursor === null ? undefined : `${first}&cursor=${pagination.cursor}`
   }
+  return items
 }
 
-export async function showList<Item extends object>(
-  args: string[],
-  terminal: Terminal,
-  { path, names }: { path: string; names: readonly (keyof Item & string)[] },
-): Promise<void> {
-  const options = readListOptions(args)
-  await withService(terminal, async (call) =>
-    printList(terminal, names, await Array.fromAsync(listAll<Item>(call, path)), options),
-  )
-}
+/** A command that prints some fields of a list. */
+export const listing =
+  <Item extends object>(path: string, ...names: (keyof Item & string)[]): Command =>
+  (args, terminal) => {
+    const isJson = readJsonOption(args)
+    return withService(terminal, async (call) =>
+      printList(terminal, names, await listAll<Item>(call, path), isJson),
+    )
+  }
 
 /** A log that prints errors to the terminal during a command. */
 export function terminalLog({ err }: Terminal) {

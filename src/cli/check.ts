@@ -21,7 +21,7 @@ import { trySmtp } from '../outside/mail/smtp.ts'
 import { tryServiceAccount } from '../outside/push/service-account.ts'
 import { terminalLog } from './call.ts'
 import { checkReplica, snapshotSubject } from './check-replica.ts'
-import { readListOptions, type Terminal } from './terminal.ts'
+import { readJsonOption, type Terminal } from './terminal.ts'
 
 const leastFreeBytes = 256 * 1_024 * 1_024
 
@@ -35,7 +35,7 @@ export type Finding = {
 
 /** `hostline check`: tests whether each part is ready for service; exit code 1 if one is not. */
 export async function check(args: string[], terminal: Terminal): Promise<void> {
-  const { isJson } = readListOptions(args)
+  const isJson = readJsonOption(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
   const replica = await checkReplica(config, terminalLog(terminal))
   const hasSnapshot = replica.some(

@@ -2,56 +2,64 @@ import type { Static } from '@sinclair/typebox'
 import type { JobItem } from '../modules/operator/model.ts'
 import { type Call, listAll, withService } from './call.ts'
 import {
+  type Command,
   explained,
   printList,
-  readOneOrAll,
+  readOperands,
   readOptions,
+  refuseArguments,
   type Terminal,
   withActions,
+  wrongUsage,
 } from './terminal.ts'
 
 type Job = Static<typeof JobItem>
 
+const path = '/v1/admin/jobs'
+
 export const jobs = withActions('jobs', {
   list,
-  retry: (args, terminal) => change('retry', args, terminal),
-  discard: (args, terminal) => change('discard', args, terminal),
+  retry: changing('retry', 'due again', (call, id) => call('POST', `${path}/${id}/retry`)),
+  discard: changing('discard', 'discarded', (call, id) => call('DELETE', `${path}/${id}`)),
 })
 
-const deadJobs = (call: Call) => Array.fromAsync(listAll<Job>(call, '/v1/admin/jobs?state=dead'))
-
 function list(args: string[], terminal: Terminal) {
-  const values = readOptions(args, { dead: { type: 'boolean' }, json: { type: 'boolean' } })
-  const { dead = false, json: isJson = false } = values
+  const options = { dead: { type: 'boolean' }, json: { type: 'boolean' } } as const
+  const { dead, json } = readOptions(args, options)
   return withService(terminal, async (call) => {
-    const rows = dead
-      ? await deadJobs(call)
-      : await Array.fromAsync(listAll<Job>(call, '/v1/admin/jobs'))
+    const rows = await (dead ? listDead(call) : listAll<Job>(call, path))
     const names = ['id', 'kind', 'state', 'attempts', 'run_at', 'last_error', 'subject'] as const
     const shown = rows.map((job) => ({
       ...job,
       subject: job.subject && `${job.subject.type} ${job.subject.id}`,
     }))
-    printList(terminal, names, shown, { isJson })
+    printList(terminal, names, shown, json)
   })
 }
 
-const requests = {
-  retry: { method: 'POST', path: (id: string) => `/v1/admin/jobs/${id}/retry`, done: 'due again' },
-  discard: { method: 'DELETE', path: (id: string) => `/v1/admin/jobs/${id}`, done: 'discarded' },
-} as const
-
-function change(action: keyof typeof requests, args: string[], terminal: Terminal) {
-  const { method, path, done } = requests[action]
-  const id = readOneOrAll(args, `jobs ${action} needs the id of a job, or --all for the dead ones`)
-  return withService(terminal, async (call) => {
-    if (id !== undefined) {
-      await call(method, path(id)).catch(explained({ not_found: `there is no job ${id}` }))
-      terminal.out(`${id} is ${done}`)
-      return
+/** A change of one job, or with `--all` of all dead ones. */
+function changing(
+  action: string,
+  done: string,
+  change: (call: Call, id: string) => Promise<void>,
+): Command {
+  return (args, terminal) => {
+    const { values, operands } = readOperands(args, { all: { type: 'boolean' } })
+    const [id, ...rest] = operands
+    refuseArguments(rest)
+    if ((id === undefined) === (values.all !== true)) {
+      throw wrongUsage(`jobs ${action} needs the id of a job, or --all for the dead ones`)
     }
-    const dead = await deadJobs(call)
-    for (const job of dead) await call(method, path(job.id))
-    terminal.out(`${dead.length} jobs are ${done}`)
-  })
+    return withService(terminal, async (call) => {
+      if (id !== undefined) {
+        await change(call, id).catch(explained({ not_found: `there is no job ${id}` }))
+        return terminal.out(`${id} is ${done}`)
+      }
+      const dead = await listDead(call)
+      for (const job of dead) await change(call, job.id)
+      terminal.out(`${dead.length} jobs are ${done}`)
+    })
+  }
 }
+
+const listDead = (call: Call) => listAll<Job>(call, `${path}?state=dead`)

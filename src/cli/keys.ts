@@ -2,15 +2,15 @@ import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
 import type { Rotation, SigningKey } from '../modules/accounts/model.ts'
 import { withService } from './call.ts'
-import { printList, readListOptions, readOptions, type Terminal, withActions } from './terminal.ts'
+import { printList, readJsonOption, readOptions, type Terminal, withActions } from './terminal.ts'
 
 export const keys = withActions('keys', { list, rotate })
 
 function list(args: string[], terminal: Terminal) {
-  const options = readListOptions(args)
+  const isJson = readJsonOption(args)
   return withService(terminal, async (call) => {
     const rows = await call<Static<typeof SigningKey>[]>('GET', '/v1/operator/keys')
-    printList(terminal, ['kid', 'state', 'created_at'], rows, options)
+    printList(terminal, ['kid', 'state', 'created_at'], rows, isJson)
   })
 }
 

@@ -14,7 +14,7 @@ import { findUsable, listSnapshots } from '../replication/snapshots.ts'
 import { terminalLog, withService } from './call.ts'
 import {
   program,
-  readListOptions,
+  readJsonOption,
   readOptions,
   refuseArguments,
   type Terminal,
@@ -36,7 +36,7 @@ export function openConfiguredNode(terminal: Terminal): Node {
 }
 
 async function status(args: string[], terminal: Terminal) {
-  const { isJson } = readListOptions(args)
+  const isJson = readJsonOption(args)
   const node = openConfiguredNode(terminal)
   const head = await node.findHead()
   const range = await findRange(node, head)
@@ -150,7 +150,7 @@ function mustRun({ dataDir }: Node) {
 
 /** Restores the newest state into a temporary directory, and proves that it is whole. */
 async function verify(args: string[], terminal: Terminal) {
-  const { isJson } = readListOptions(args)
+  const isJson = readJsonOption(args)
   const node = openConfiguredNode(terminal)
   prepareDirectory(node.dataDir)
   for (const name of readdirSync(node.dataDir)) {

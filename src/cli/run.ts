@@ -125,11 +125,7 @@ const commands: Record<string, () => Promise<Command>> = {
 const withoutDatabase = ['help', 'version', 'health']
 const leastSqliteVersion = '3.53.0'
 
-const aliases = new Map([
-  ['--help', 'help'],
-  ['-h', 'help'],
-  ['--version', 'version'],
-])
+const aliases = new Map(Object.entries({ '--help': 'help', '-h': 'help', '--version': 'version' }))
 
 /** Runs one command.
  *  @returns the exit code: 0, 1 (failed, one line on stderr) or 2 (wrong usage) */
@@ -148,7 +144,11 @@ export async function run(given: string[], shell: Terminal): Promise<number> {
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined
     if (!load) throw wrongUsage(`there is no command "${first}"`)
     if (args.some((arg) => aliases.get(arg) === 'help')) showHelp([name], terminal)
-    else await start(name, await load(), { args, terminal })
+    else {
+      mustSuit(name, terminal)
+      const command = await load()
+      await command(args, terminal)
+    }
     return 0
   } catch (error) {
     terminal.err(await explain(error))
@@ -165,16 +165,11 @@ function takeEnvironmentFile(argv: string[]) {
   return { argv: argv.toSpliced(at, attached === undefined ? 2 : 1), path }
 }
 
-type Call = { args: string[]; terminal: Terminal }
-
-async function start(name: string, command: Command, { args, terminal }: Call) {
-  if (!withoutDatabase.includes(name)) mustBeRecent(terminal.sqliteVersion ?? findSqliteVersion())
-  await command(args, terminal)
-}
-
 /** @throws StartError for an SQLite that cannot change constraints in place, as migrations do (3.53), or that may lose commits
  *  (before 3.51.3: https://www.sqlite.org/wal.html#walresetbug) */
-function mustBeRecent(sqliteVersion: string): void {
+function mustSuit(command: string, terminal: Terminal): void {
+  if (withoutDatabase.includes(command)) return
+  const { sqliteVersion = findSqliteVersion() } = terminal
   if (Bun.semver.order(sqliteVersion, leastSqliteVersion) >= 0) return
   throw new StartError(
     `SQLite ${sqliteVersion} is too old: ${leastSqliteVersion} or newer is required (docs/operations.md, Install)`,
@@ -192,10 +187,8 @@ async function explain(error: unknown) {
   if (error instanceof StartError || error instanceof AppError) {
     return error.message.replace(/^/gm, 'hostline: ')
   }
-  if (
-    error instanceof Error &&
-    /^(SQLITE_|ENOSPC$)/.test(String((error as { code?: string }).code))
-  ) {
+  const { code } = Object(error) as { code?: unknown }
+  if (typeof code === 'string' && /^(SQLITE_|ENOSPC$)/.test(code)) {
     const { explainFailure } = await import('../db/open.ts')
     return `hostline: the database cannot be used: ${explainFailure(error)}`
   }

@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import { day, isoTime, parseTime } from '../lib/clock.ts'
 import { grantableScopes } from '../lib/vocabulary.ts'
 import type { CreatedServiceKey, ServiceKey } from '../modules/platform/model.ts'
-import { showList, withService } from './call.ts'
+import { listing, withService } from './call.ts'
 import {
   explained,
   readOperand,
@@ -13,7 +13,14 @@ import {
   wrongUsage,
 } from './terminal.ts'
 
-export const serviceKey = withActions('service-key', { create, list, revoke })
+const path = '/v1/admin/service-keys'
+const shown = ['id', 'name', 'scopes', 'created_at', 'expires_at', 'last_used_at'] as const
+
+export const serviceKey = withActions('service-key', {
+  create,
+  list: listing<Static<typeof ServiceKey>>(path, ...shown, 'revoked_at'),
+  revoke,
+})
 
 function create(args: string[], terminal: Terminal) {
   const { name, scope, expires } = readOptions(args, {
@@ -30,7 +37,7 @@ function create(args: string[], terminal: Terminal) {
   const wanted = { name, scopes, ...(expires !== undefined && { expires_at: readExpiry(expires) }) }
   return withService(terminal, async (call) => {
     type Created = Static<typeof CreatedServiceKey>
-    const made = await call<Created>('POST', '/v1/admin/service-keys', wanted)
+    const made = await call<Created>('POST', path, wanted)
     terminal.out([made.id, made.name, made.scopes.join(',')].join('\t'))
     terminal.out(`key: ${made.key}`)
   })
@@ -44,26 +51,10 @@ function readExpiry(text: string): string {
   return isoTime(time)
 }
 
-function list(args: string[], terminal: Terminal) {
-  const names = [
-    'id',
-    'name',
-    'scopes',
-    'created_at',
-    'expires_at',
-    'last_used_at',
-    'revoked_at',
-  ] as const
-  return showList<Static<typeof ServiceKey>>(args, terminal, {
-    path: '/v1/admin/service-keys',
-    names,
-  })
-}
-
 function revoke(args: string[], terminal: Terminal) {
   const { operand: id } = readOperand(args, 'service-key revoke needs the id of a key', {})
   return withService(terminal, async (call) => {
-    await call('DELETE', `/v1/admin/service-keys/${id}`).catch(
+    await call('DELETE', `${path}/${id}`).catch(
       explained({ not_found: `there is no service key ${id}` }),
     )
     terminal.out(`${id} is revoked`)

@@ -3,7 +3,7 @@ import { definitions, type SettingName, type SettingValues, settingNames } from 
 import { withService } from './call.ts'
 import {
   printList,
-  readListOptions,
+  readJsonOption,
   readWord,
   refuseArguments,
   type Terminal,
@@ -16,12 +16,12 @@ const path = '/v1/admin/settings'
 export const settings = withActions('settings', { list, set })
 
 function list(args: string[], terminal: Terminal) {
-  const options = readListOptions(args)
+  const isJson = readJsonOption(args)
   return withService(terminal, async (call) => {
     const values = await call<SettingValues>('GET', path)
-    if (options.isJson) return terminal.out(JSON.stringify(values, null, 2))
+    if (isJson) return terminal.out(JSON.stringify(values, null, 2))
     const rows = settingNames.map((name) => ({ name, value: shown(values[name]) }))
-    printList(terminal, ['name', 'value'], rows, options)
+    printList(terminal, ['name', 'value'], rows)
   })
 }
 

@@ -63,27 +63,16 @@ export function readOperands<T extends Options>(args: string[], options: T) {
   }
 }
 
-/** Parses a command line with one id, or `--all`, for which it returns undefined.
- *  @throws StartError (wrong usage) */
-export function readOneOrAll(args: string[], usage: string): string | undefined {
-  const { values, operands } = readOperands(args, { all: { type: 'boolean' } })
-  const [id, ...rest] = operands
-  refuseArguments(rest)
-  if ((id === undefined) === (values.all !== true)) throw wrongUsage(usage)
-  return id
-}
-
-export function readListOptions(args: string[]): { isJson: boolean } {
-  const { json = false } = readOptions(args, { json: { type: 'boolean' } })
-  return { isJson: json }
-}
+/** For a command whose only option is `--json`. */
+export const readJsonOption = (args: string[]): boolean =>
+  readOptions(args, { json: { type: 'boolean' } }).json === true
 
 /** Prints rows under a header, tab-separated, or as JSON for programs. */
 export function printList<Row extends object>(
   { out }: Terminal,
   names: readonly (keyof Row & string)[],
   rows: readonly Row[],
-  { isJson }: { isJson: boolean },
+  isJson = false,
 ): void {
   const lines = rows.map((row) => names.map((name) => cellOf(row[name])).join('\t'))
   out(isJson ? JSON.stringify(rows, null, 2) : [names.join('\t'), ...lines].join('\n'))

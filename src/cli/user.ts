@@ -8,10 +8,11 @@ import type { AccessUpdate, ManagedUser, PurgeCounts, Session } from '../modules
 import type { Delivery as UserDelivery } from '../modules/notifications/model.ts'
 import { type Call, listAll, withService } from './call.ts'
 import {
+  type Command,
   explained,
   printList,
   Refusal,
-  readListOptions,
+  readJsonOption,
   readOperand,
   readOptions,
   readWord,
@@ -24,14 +25,13 @@ import {
 const jsonOption = { json: { type: 'boolean' } } as const
 
 type User = Static<typeof ManagedUser>
+type Changes = Static<typeof AccessUpdate>
 
 export const user = withActions('user', {
   create,
   show,
-  role: ([text = '', word, ...rest], terminal) => {
-    refuseArguments(rest)
-    return change(text, { role: readWord('role', roles, word) }, terminal)
-  },
+  role: ([text = '', word, ...rest], terminal) =>
+    change([text, ...rest], { role: readWord('role', roles, word) }, terminal),
   verify: changing({ email_verified: true }),
   disable: changing({ disabled: true }),
   enable: changing({ disabled: false }),
@@ -46,15 +46,12 @@ export const user = withActions('user', {
 
 /** @param done printed after the request about one account */
 function requesting(method: string, path: string, done: string, mustSuit = (_: User) => {}) {
-  return ([text = '', ...rest]: string[], terminal: Terminal) => {
-    refuseArguments(rest)
-    return withUser(text, terminal, async (call, found) => {
-      const { id, email } = found
+  return (args: string[], terminal: Terminal) =>
+    withUser(args, terminal, async (call, found) => {
       mustSuit(found)
-      await call(method, `/v1/admin/users/${id}${path}`).catch(explained(refusalsOf(email)))
-      terminal.out(`${email} ${done}`)
+      await call(method, `/v1/admin/users/${found.id}${path}`).catch(refusedFor(found))
+      terminal.out(`${found.email} ${done}`)
     })
-  }
 }
 
 const startPurge = requesting(
@@ -67,10 +64,10 @@ function purge(args: string[], terminal: Terminal) {
   if (!args.includes('--dry-run')) return startPurge(args, terminal)
   const options = { 'dry-run': { type: 'boolean' } } as const
   const { operand } = readOperand(args, 'user purge needs an address', options)
-  return withUser(operand, terminal, async (call, { id }) => {
+  return withUser([operand], terminal, async (call, { id }) => {
     const counts = await call<PurgeCounts>('GET', `/v1/admin/users/${id}/purge`)
     const rows = Object.entries(counts).map(([what, count]) => ({ what, count }))
-    printList(terminal, ['what', 'count'], rows, { isJson: false })
+    printList(terminal, ['what', 'count'], rows)
   })
 }
 
@@ -78,11 +75,8 @@ function mustHaveTotp({ email, totp }: User) {
   if (!totp) throw new StartError(`there is no account ${email} with a second factor`)
 }
 
-function changing(changes: Static<typeof AccessUpdate>) {
-  return ([text = '', ...rest]: string[], terminal: Terminal) => {
-    refuseArguments(rest)
-    return change(text, changes, terminal)
-  }
+function changing(changes: Changes): Command {
+  return (args, terminal) => change(args, changes, terminal)
 }
 
 async function create(args: string[], terminal: Terminal) {
@@ -114,26 +108,22 @@ function explainPassword(error: unknown): never {
 }
 
 function list(args: string[], terminal: Terminal) {
-  const options = readListOptions(args)
+  const isJson = readJsonOption(args)
   return withService(terminal, async (call) => {
-    const users = await Array.fromAsync(listAll<User>(call, '/v1/admin/users'))
-    const rows = users.map(({ id, email, role, created_at, ...it }) => ({
-      id,
-      email,
-      role,
-      state: stateOf(it),
-      created_at,
-    }))
-    printList(terminal, ['id', 'email', 'role', 'state', 'created_at'], rows, options)
+    const users = await listAll<User>(call, '/v1/admin/users')
+    const rows = users.map((user) => {
+      const { id, email, role, created_at } = user
+      return { id, email, role, state: stateOf(user), created_at }
+    })
+    printList(terminal, ['id', 'email', 'role', 'state', 'created_at'], rows, isJson)
   })
 }
 
-function change(text: string, changes: Static<typeof AccessUpdate>, terminal: Terminal) {
-  return withUser(text, terminal, async (call, { id, email }) => {
-    const changed = await call<User>('PATCH', `/v1/admin/users/${id}`, changes).catch(
-      explained(refusalsOf(email)),
-    )
-    terminal.out(`${email} is ${changed.role}, ${stateOf(changed)}`)
+function change(args: string[], changes: Changes, terminal: Terminal) {
+  return withUser(args, terminal, async (call, found) => {
+    const path = `/v1/admin/users/${found.id}`
+    const changed = await call<User>('PATCH', path, changes).catch(refusedFor(found))
+    terminal.out(`${found.email} is ${changed.role}, ${stateOf(changed)}`)
   })
 }
 
@@ -141,33 +131,33 @@ const recentDeliveries = 20
 
 function show(args: string[], terminal: Terminal) {
   const { operand, values } = readOperand(args, 'user show needs an address', jsonOption)
-  return withUser(operand, terminal, async (call, user) => {
+  return withUser([operand], terminal, async (call, user) => {
     const path = `/v1/admin/users/${user.id}/deliveries?per_page=${recentDeliveries}`
     const { data: deliveries } = await call<{ data: Static<typeof UserDelivery>[] }>('GET', path)
     if (values.json) return terminal.out(JSON.stringify({ ...user, deliveries }, null, 2))
     const fields = Object.entries(user).map(([field, value]) => ({ field, value }))
-    printList(terminal, ['field', 'value'], fields, { isJson: false })
+    printList(terminal, ['field', 'value'], fields)
     terminal.out('')
     const names = ['at', 'channel', 'kind', 'state', 'attempts', 'answer'] as const
-    printList(terminal, names, deliveries, { isJson: false })
+    printList(terminal, names, deliveries)
   })
 }
 
 function sessions(args: string[], terminal: Terminal) {
   const { operand, values } = readOperand(args, 'user sessions needs an address', jsonOption)
-  return withUser(operand, terminal, async (call, { id }) => {
-    const path = `/v1/admin/users/${id}/sessions`
-    const rows = await Array.fromAsync(listAll<Static<typeof Session>>(call, path))
+  return withUser([operand], terminal, async (call, { id }) => {
+    const rows = await listAll<Static<typeof Session>>(call, `/v1/admin/users/${id}/sessions`)
     const names = ['id', 'created_at', 'last_used_at', 'ip', 'user_agent'] as const
-    printList(terminal, names, rows, { isJson: values.json === true })
+    printList(terminal, names, rows, values.json)
   })
 }
 
 function withUser(
-  text: string,
+  [text = '', ...rest]: string[],
   terminal: Terminal,
   work: (call: Call, user: User) => Promise<void>,
 ) {
+  refuseArguments(rest)
   if (parseId(text) === undefined) parseEmail(text) // before anything is opened
   return withService(terminal, async (call) => work(call, await findUser(call, text)))
 }
@@ -175,25 +165,20 @@ function withUser(
 /** @param text an e-mail address, or an id, as logs name people */
 export function findUser(call: Call, text: string): Promise<User> {
   const id = parseId(text)
-  if (id !== undefined) {
-    const answer = call<User>('GET', `/v1/admin/users/${id}`)
-    return answer.catch(explained({ not_found: `there is no account ${id}` }))
-  }
-  const email = parseEmail(text)
-  const path = `/v1/operator/users/${encodeURIComponent(email)}`
-  return call<User>('GET', path).catch(explained({ not_found: `there is no account ${email}` }))
+  const name = id ?? parseEmail(text)
+  const path = id ? `admin/users/${id}` : `operator/users/${encodeURIComponent(name)}`
+  const missing = explained({ not_found: `there is no account ${name}` })
+  return call<User>('GET', `/v1/${path}`).catch(missing)
 }
 
-const refusalsOf = (email: string) => ({
-  not_found: `there is no account ${email}`,
-  last_admin: `${email} is the last admin`,
-  mail_throttled: `${email} has already got such a mail: try again later`,
-})
+const refusedFor = ({ email }: User) =>
+  explained({
+    not_found: `there is no account ${email}`,
+    last_admin: `${email} is the last admin`,
+    mail_throttled: `${email} has already got such a mail: try again later`,
+  })
 
-function stateOf({
-  disabled,
-  email_verified: isVerified,
-}: Pick<User, 'disabled' | 'email_verified'>) {
+function stateOf({ disabled, email_verified: isVerified }: User) {
   if (disabled) return 'disabled'
   return isVerified ? 'verified' : 'unverified'
 }

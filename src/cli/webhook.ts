@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
 import { eventTypes } from '../lib/vocabulary.ts'
 import type { Webhook, WebhookTest, WebhookWithSecret } from '../modules/webhooks/model.ts'
-import { showList, withService } from './call.ts'
+import { listing, withService } from './call.ts'
 import {
   explained,
   readOperand,
@@ -13,9 +13,16 @@ import {
   wrongUsage,
 } from './terminal.ts'
 
-export const webhook = withActions('webhook', { create, list, test, delete: remove })
-
 const path = '/v1/admin/webhooks'
+const shown = ['id', 'url', 'events', 'description', 'created_at', 'failing_since'] as const
+
+export const webhook = withActions('webhook', {
+  create,
+  list: listing<Static<typeof Webhook>>(path, ...shown, 'disabled_at'),
+  test,
+  delete: remove,
+})
+
 const missing = (id: string) => explained({ not_found: `there is no webhook ${id}` })
 
 function create(args: string[], terminal: Terminal) {
@@ -35,19 +42,6 @@ function create(args: string[], terminal: Terminal) {
     terminal.out([made.id, made.url, made.events.join(',')].join('\t'))
     terminal.out(`secret: ${made.secret}`)
   })
-}
-
-function list(args: string[], terminal: Terminal) {
-  const names = [
-    'id',
-    'url',
-    'events',
-    'description',
-    'created_at',
-    'failing_since',
-    'disabled_at',
-  ] as const
-  return showList<Static<typeof Webhook>>(args, terminal, { path, names })
 }
 
 function test(args: string[], terminal: Terminal) {
