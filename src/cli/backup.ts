@@ -38,7 +38,7 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   const isDirectory = existsSync(operand) && statSync(operand).isDirectory()
   if (values.fetch !== undefined) {
     if (!isDirectory) throw new StartError(`there is no directory ${operand}`)
-    return fetchBackup(values.fetch, operand, config, terminal)
+    return terminal.out(await fetchBackup(values.fetch, operand, config.backupBucket))
   }
   const { dataDir, files } = config
   mustExist(dataDir)
@@ -75,12 +75,12 @@ function readKept(text: string | undefined): number {
 
 /** A backup must not replace a database in use, recognisable by its wal. */
 function refuseDatabase(target: string, dataDir: string) {
-  const isOwn =
-    existsSync(target) && realpathSync(target) === realpathSync(join(dataDir, databaseFile))
+  const isThere = existsSync(target)
+  const isOwn = isThere && realpathSync(target) === realpathSync(join(dataDir, databaseFile))
   if (isOwn || existsSync(`${target}-wal`)) {
     throw new StartError(`${target} is a database in use: name another file`)
   }
-  if (existsSync(target) && !isDatabase(target)) {
+  if (isThere && !isDatabase(target)) {
     throw new StartError(`${target} exists and is not a backup: name another file`)
   }
 }
@@ -117,14 +117,9 @@ async function namesIn({ list }: OpenBucket): Promise<string[]> {
 const fetchedBytes = 8 * 1_024 * 1_024
 
 /** `hostline backup DIR --fetch NAME`: gets a backup from the bucket; its name, or `newest`. */
-async function fetchBackup(
-  wanted: string,
-  directory: string,
-  { backupBucket }: Config,
-  { out }: Terminal,
-) {
-  if (!backupBucket) throw new StartError('--fetch needs BACKUP_S3_URL')
-  const store = openBucket(backupBucket)
+async function fetchBackup(wanted: string, directory: string, bucket?: Bucket): Promise<string> {
+  if (!bucket) throw new StartError('--fetch needs BACKUP_S3_URL')
+  const store = openBucket(bucket)
   const names = await namesIn(store)
   const name = wanted === 'newest' ? names.at(-1) : names.find((known) => known === wanted)
   if (name === undefined) {
@@ -146,7 +141,7 @@ async function fetchBackup(
     await file.close()
     rmSync(partial, { force: true })
   }
-  out(`${target}: restore it with hostline restore ${target}`)
+  return `${target}: restore it with hostline restore ${target}`
 }
 
 const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db(\.(?<pid>\d+)\.partial(-\w+)?)?$/
@@ -156,27 +151,21 @@ function prune(directory: string, kept: number) {
   const names = readdirSync(directory).filter((name) => dated.test(name))
   const pidOf = (name: string) => dated.exec(name)?.groups?.['pid']
   const whole = names.filter((name) => pidOf(name) === undefined).sort()
-  const left = names.filter((name) => {
-    const pid = pidOf(name)
-    return pid !== undefined && !isRunning(Number(pid))
-  })
+  const left = names.filter((name) => !whole.includes(name) && !isRunning(Number(pidOf(name))))
   for (const name of [...whole.slice(0, -kept), ...left]) rmSync(join(directory, name))
 }
 
 /** `hostline restore`: replaces the database by a backup or by the state in the bucket. */
 export async function restore(args: string[], terminal: Terminal): Promise<void> {
   const usage = 'restore needs the file of a backup, or s3'
-  const options = {
+  const { operand, values } = readOperand(args, usage, {
     force: { type: 'boolean' },
     at: { type: 'string' },
     list: { type: 'boolean' },
-  } as const
-  const { operand, values } = readOperand(args, usage, options)
-  const restoreOptions = {
-    isForced: values.force === true,
-    asideName: datedName('hostline-replaced'),
-  }
-  if (operand === 's3' && values.list === true) return await listMoments(terminal)
+  })
+  const isForced = values.force === true
+  const restoreOptions = { isForced, asideName: datedName('hostline-replaced') }
+  if (operand === 's3' && values.list) return listMoments(terminal)
   if (operand === 's3') return restoreFromBucket(readMoment(values.at), restoreOptions, terminal)
   if (values.at !== undefined || values.list) {
     throw wrongUsage('--at and --list are for restore s3')

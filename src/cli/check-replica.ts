@@ -18,14 +18,10 @@ export async function checkReplica({ replica, dataDir }: Config, log: Log): Prom
     const bucket = await checkBucket(node)
     const head = await node.findHead()
     if (!head) {
-      const { identity } = node
-      const wasThere = identity.readNote() ?? identity.get().place
-      return [
-        bucket,
-        wasThere
-          ? { subject, problem: 'the log is gone from the bucket: nothing can be restored' }
-          : { subject, warning: 'there is no log yet: the start of the server makes it' },
-      ]
+      const wasThere = node.identity.readNote() ?? node.identity.get().place
+      const problem = 'the log is gone from the bucket: nothing can be restored'
+      const warning = 'there is no log yet: the start of the server makes it'
+      return [bucket, { subject, ...(wasThere ? { problem } : { warning }) }]
     }
     const copy = !node.hasDatabase() && node.hasCopy() ? [checkCopy(node)] : []
     return [bucket, checkLog(node, head), await checkSnapshot(node, head), ...copy]
@@ -61,10 +57,8 @@ async function checkSnapshot(node: Node, head: Head): Promise<Finding> {
   const subject = snapshotSubject
   const range = await findRange(node, head)
   if (range?.missing !== undefined) {
-    return {
-      subject,
-      problem: `${range.missing} is missing: only what was before it can be restored`,
-    }
+    const problem = `${range.missing} is missing: only what was before it can be restored`
+    return { subject, problem }
   }
   const at = range?.snapshots.at(-1)?.modifiedAt
   if (at === undefined) return { subject, problem: 'none: nothing can be restored' }

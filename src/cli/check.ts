@@ -37,6 +37,7 @@ export type Finding = {
 export async function check(args: string[], terminal: Terminal): Promise<void> {
   const isJson = readJsonOption(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
+  const { files, backupBucket } = config
   const replica = await checkReplica(config, terminalLog(terminal))
   const hasSnapshot = replica.some(
     ({ subject, problem, warning }) => subject === snapshotSubject && !problem && !warning,
@@ -46,8 +47,10 @@ export async function check(args: string[], terminal: Terminal): Promise<void> {
     checkTls(config),
     await checkMail(config),
     await checkPush(config),
-    await checkFiles(config),
-    ...(config.backupBucket ? [await checkBucket('bucket for backups', config.backupBucket)] : []),
+    files.bucket
+      ? await checkBucket('files', files.bucket)
+      : { subject: 'files', detail: 'in the data directory' },
+    ...(backupBucket ? [await checkBucket('bucket for backups', backupBucket)] : []),
     ...replica,
     ...checkData(config, hasSnapshot),
   ]
@@ -89,20 +92,17 @@ function checkTls({ tls }: Config): Finding {
 }
 
 async function checkMail({ smtpUrl }: Config): Promise<Finding> {
-  if (smtpUrl === undefined) return { subject: 'mail', detail: 'off: mails are logged' }
-  const reason = await trySmtp(smtpUrl)
-  return { subject: 'mail', detail: new URL(smtpUrl).host, problem: reason }
+  const subject = 'mail'
+  if (smtpUrl === undefined) return { subject, detail: 'off: mails are logged' }
+  return { subject, detail: new URL(smtpUrl).host, problem: await trySmtp(smtpUrl) }
 }
 
 async function checkPush({ fcm }: Config): Promise<Finding> {
-  if (!fcm) return { subject: 'push to apps', detail: 'off: no FCM_SERVICE_ACCOUNT' }
-  const { account } = fcm
-  const reason = await tryServiceAccount(account, systemClock)
-  return { subject: 'push to apps', detail: account.projectId, problem: reason }
+  const subject = 'push to apps'
+  if (!fcm) return { subject, detail: 'off: no FCM_SERVICE_ACCOUNT' }
+  const problem = await tryServiceAccount(fcm.account, systemClock)
+  return { subject, detail: fcm.account.projectId, problem }
 }
-
-const checkFiles = async ({ files: { bucket } }: Config): Promise<Finding> =>
-  bucket ? checkBucket('files', bucket) : { subject: 'files', detail: 'in the data directory' }
 
 async function checkBucket(subject: string, bucket: Bucket): Promise<Finding> {
   const detail = `${new URL(bucket.endpoint).host}/${bucket.name}`
@@ -135,25 +135,22 @@ function checkDatabase(directory: string, config: Config, hasSnapshot: boolean):
     connection = openToInspect(directory)
     const audit = createAuditTrail(connection.orm, () => '', systemClock)
     const version = knownVersion(connection.sqlite, connection.path)
-    const isOlder = version < migrations.length
-    const detail = isOlder ? `${version}: the next start migrates it to ${migrations.length}` : ''
+    const problem = integrityProblem(connection.sqlite)
+    const whole = { subject: 'database integrity', detail: 'whole', problem }
+    const subject = 'database version'
+    if (version < migrations.length) {
+      const detail = `${version}: the next start migrates it to ${migrations.length}`
+      return [whole, { subject, detail }]
+    }
     return [
-      {
-        subject: 'database integrity',
-        detail: 'whole',
-        problem: integrityProblem(connection.sqlite),
-      },
-      { subject: 'database version', detail: detail || String(version) },
-      ...(isOlder
-        ? []
-        : [
-            checkOutbox(connection),
-            ...checkDeliveries(connection),
-            ...checkWebhooks(audit),
-            checkBackup(audit, hasSnapshot),
-            checkAdmins(connection),
-            checkOrigins(audit, config),
-          ]),
+      whole,
+      { subject, detail: String(version) },
+      checkOutbox(connection),
+      ...checkDeliveries(connection),
+      ...checkWebhooks(audit),
+      checkBackup(audit, hasSnapshot),
+      checkAdmins(connection),
+      checkOrigins(audit, config),
     ]
   } catch (error) {
     return [{ subject: 'database', problem: (error as Error).message }]
@@ -208,9 +205,6 @@ function checkWebhooks(audit: AuditTrail): Finding[] {
 function checkOutbox({ orm }: Connection): Finding {
   const core = { orm, newId: () => '', clock: systemClock, afterCommit: () => {} }
   const { waiting, dead } = createOutbox(core).stats()
-  return {
-    subject: 'outbox',
-    detail: `${waiting} waiting`,
-    problem: dead > 0 ? `${dead} jobs were given up (see the log)` : undefined,
-  }
+  const problem = dead > 0 ? `${dead} jobs were given up (see the log)` : undefined
+  return { subject: 'outbox', detail: `${waiting} waiting`, problem }
 }

@@ -1,4 +1,5 @@
-import { get as getInClear } from 'node:http'
+import { once } from 'node:events'
+import { get as getInClear, type IncomingMessage } from 'node:http'
 import { get as getOverTls } from 'node:https'
 import { readConfig } from '../config.ts'
 import { StartError } from '../lib/errors.ts'
@@ -20,17 +21,13 @@ export async function health(args: string[], { environment, isInteractive, out }
 }
 
 // `fetch` would use the proxy of the environment.
-function request(url: string): Promise<number | undefined> {
-  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+async function request(url: string): Promise<number | undefined> {
   const get = url.startsWith('https:') ? getOverTls : getInClear
   // The certificate is for the public host name.
   const options = { rejectUnauthorized: false, signal: AbortSignal.timeout(timeoutMilliseconds) }
-  const sent = get(url, options, (answer) => {
-    answer.resume()
-    resolve(answer.statusCode)
-  })
-  sent.on('error', reject)
-  return promise
+  const [answer]: IncomingMessage[] = await once(get(url, options), 'response')
+  answer?.resume()
+  return answer?.statusCode
 }
 
 /** The local address of a server that listens on `host`. */

@@ -13,20 +13,22 @@ import { refuseArguments, type Terminal } from './terminal.ts'
 
 /** `hostline serve`: serves until SIGTERM or SIGINT; a second signal ends it at once. */
 export async function serveUntilSignal(args: string[], terminal: Terminal): Promise<void> {
-  refuseArguments(args)
-  const config = readConfig(terminal.environment, terminal.isInteractive)
-  await run(config, terminal, { isStandby: false })
+  await run(readAlone(args, terminal), terminal, false)
 }
 
 /** `hostline standby`: follows the leader of a bucket, and takes over when the leader is gone. */
 export async function standby(args: string[], terminal: Terminal): Promise<void> {
-  refuseArguments(args)
-  const config = readConfig(terminal.environment, terminal.isInteractive)
+  const config = readAlone(args, terminal)
   if (!config.replica) throw new StartError('a standby needs REPLICA_S3_URL')
-  await run(config, terminal, { isStandby: true })
+  await run(config, terminal, true)
 }
 
-async function run(config: Config, terminal: Terminal, { isStandby }: { isStandby: boolean }) {
+function readAlone(args: string[], { environment, isInteractive }: Terminal): Config {
+  refuseArguments(args)
+  return readConfig(environment, isInteractive)
+}
+
+async function run(config: Config, terminal: Terminal, isStandby: boolean) {
   const log = createLog({
     level: config.logLevel,
     format: config.logFormat,
@@ -82,8 +84,7 @@ function stopSignal(log: Log): Promise<void> {
 
 /** `hostline openapi`: prints the API description of the served routes, using an empty database. */
 export async function openapi(args: string[], terminal: Terminal): Promise<void> {
-  refuseArguments(args)
-  const config = readConfig(terminal.environment, terminal.isInteractive)
+  const config = readAlone(args, terminal)
   const dataDir = mkdtempSync(join(tmpdir(), 'hostline-openapi-'))
   const service = await openService({ ...config, dataDir }, terminalLog(terminal), (error) => {
     throw error
