@@ -5,23 +5,15 @@ import Gauge from 'prom-client/lib/gauge.js'
 import Histogram from 'prom-client/lib/histogram.js'
 import Registry from 'prom-client/lib/registry.js'
 import type { Config } from './config.ts'
+import type { Core } from './core.ts'
+import type { Storage } from './db/storage.ts'
 import { readCertificate, type TlsFiles } from './http/certificate.ts'
 import type { Answered } from './http/observe-requests.ts'
-import type { OutboxStats } from './jobs/outbox.ts'
 import type { JobOutcome } from './jobs/runner.ts'
 import type { Clock } from './lib/clock.ts'
 import { freeBytesAt } from './lib/free-space.ts'
 import { closeCodes } from './realtime/hub.ts'
 import type { ReplicaStats } from './replication/replication.ts'
-
-type Sources = {
-  outbox: () => OutboxStats
-  hub: () => { sockets: number; users: number; dropped: number }
-  storage: () => { databaseBytes: number; walBytes: number }
-  /** The time of the last backup in ms since the epoch. */
-  lastBackupAt: () => number | undefined
-  webhookEventsDropped: () => number
-}
 
 /** Collecting takes 3 ms of the event loop and has no rate limit, so scrapes within this time share a result. */
 const defaultSharedMilliseconds = 1_000
@@ -50,14 +42,14 @@ export function createMetrics(
     channel: countChannel(registry),
     commits: countCommits(registry),
     jobs: countJobs(registry),
-    read({ outbox, hub, storage, lastBackupAt, webhookEventsDropped }: Sources) {
+    read({ outbox, hub, audit }: Core, storage: Storage['stats'], droppedEvents: () => number) {
       addReadings(registry, {
         hostline_frames_dropped_total: [
           'Frames not delivered to slow readers.',
-          () => hub().dropped,
+          () => hub.stats().dropped,
         ],
-        hostline_sockets: ['Open sockets.', () => hub().sockets],
-        hostline_socket_users: ['Users with an open socket.', () => hub().users],
+        hostline_sockets: ['Open sockets.', () => hub.stats().sockets],
+        hostline_socket_users: ['Users with an open socket.', () => hub.stats().users],
         hostline_database_bytes: ['Size of the database file.', () => storage().databaseBytes],
         hostline_database_wal_bytes: [
           'Size of the write-ahead log, which is reused.',
@@ -65,20 +57,23 @@ export function createMetrics(
         ],
         hostline_last_backup_timestamp_seconds: [
           'Time of the last backup since the epoch; 0 means never.',
-          () => (lastBackupAt() ?? 0) / 1_000,
+          () => (audit.findLatest('backup_made')?.at ?? 0) / 1_000,
         ],
         hostline_outbox_waiting: [
           'Waiting jobs; 10000 means that many or more.',
-          () => outbox().waiting,
+          () => outbox.stats().waiting,
         ],
-        hostline_outbox_dead: ['Dead jobs; 10000 means that many or more.', () => outbox().dead],
+        hostline_outbox_dead: [
+          'Dead jobs; 10000 means that many or more.',
+          () => outbox.stats().dead,
+        ],
         hostline_outbox_oldest_seconds: [
           'Time since the longest due job became due.',
-          () => outbox().oldestAge / 1_000,
+          () => outbox.stats().oldestAge / 1_000,
         ],
         hostline_webhook_events_dropped_total: [
           'Events dropped because too many waited for their endpoint.',
-          webhookEventsDropped,
+          droppedEvents,
         ],
       })
     },
@@ -108,11 +103,10 @@ function endOf(tls: TlsFiles): number {
 }
 
 function readReplica(registry: Registry, stats: () => ReplicaStats) {
-  const leads = (role: ReplicaStats['role']) => (role === 'leader' ? 1 : 0)
   addReadings(registry, {
     hostline_replica_leader: [
       '1 on the leader as long as no other node may lead, else 0.',
-      () => leads(stats().role),
+      () => Number(stats().role === 'leader'),
     ],
     hostline_replica_position: [
       'Position of the newest stored log entry; on a standby, of the newest applied one.',
@@ -128,7 +122,7 @@ function readReplica(registry: Registry, stats: () => ReplicaStats) {
     ],
     hostline_replica_restorable: [
       '0 while the bucket has no snapshot from which the log continues, else 1.',
-      () => (stats().isRestorable ? 1 : 0),
+      () => Number(stats().isRestorable),
     ],
     hostline_replica_last_drill_timestamp_seconds: [
       'Time since the epoch at which the bucket was last restored for a try; 0 means never.',
@@ -136,7 +130,7 @@ function readReplica(registry: Registry, stats: () => ReplicaStats) {
     ],
     hostline_replica_drill_failed: [
       '1 when the last try to restore the bucket failed, else 0.',
-      () => (stats().drillFailure === undefined ? 0 : 1),
+      () => Number(stats().drillFailure !== undefined),
     ],
     hostline_replica_last_snapshot_timestamp_seconds: [
       'Time of the newest snapshot since the epoch; 0 means never.',
@@ -149,6 +143,7 @@ function readReplica(registry: Registry, stats: () => ReplicaStats) {
 }
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
 /** Counts requests by route pattern. All unknown paths share one label value, because clients can invent them. */
 function countRequests(registry: Registry) {
   const duration = new Histogram({
@@ -166,8 +161,6 @@ function countRequests(registry: Registry) {
   }
 }
 
-// Clients may close with any of four thousand codes. Only codes of the protocol and of this server get a label.
-const protocolCodes = { first: 1000, last: 1015 }
 const ownCodes = new Set<number>(Object.values(closeCodes))
 
 function countChannel(registry: Registry) {
@@ -198,8 +191,9 @@ function countChannel(registry: Registry) {
     sent() {
       sent++
     },
+    // Clients may close with any of four thousand codes. Only codes of the protocol and of this server get a label.
     closed(code: number) {
-      const isOfProtocol = code >= protocolCodes.first && code <= protocolCodes.last
+      const isOfProtocol = code >= 1000 && code <= 1015
       closed.inc({ code: isOfProtocol || ownCodes.has(code) ? code : 'other' })
     },
   }

@@ -29,7 +29,7 @@ import { createDiskWatch, freeBytesAt } from './lib/free-space.ts'
 import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { listen } from './listen.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createMetrics } from './metrics.ts'
 import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/sign-in/passwords.ts'
 import { createChat } from './modules/chat/chat.ts'
@@ -113,7 +113,13 @@ export async function openService(
   const storage = openStorage(connection, {
     worker: checkpointWorker,
     log,
-    counts: replica ? capturing(replica, metrics.commits) : metrics.commits,
+    counts: {
+      ...metrics.commits,
+      committed(size, milliseconds) {
+        replica?.capture()
+        metrics.commits.committed(size, milliseconds)
+      },
+    },
     onFatal,
     sync: substitutes.sync ?? replica?.sync,
     maxPending: substitutes.maxPendingWrites,
@@ -140,7 +146,9 @@ export async function openService(
   const history = createRequestHistory(clock)
   const delivery = { mail: createDeliveryState(clock), push: createDeliveryState(clock) }
   const links = createPreferenceLinks(orm, config.publicUrl)
-  const sender = createPlatformMailer(createMailer(config, log), { settings: core.settings, links })
+  const { smtpUrl, mailFrom, publicUrl } = config
+  const plain = smtpUrl ? createSmtpMailer(smtpUrl, mailFrom) : createLogMailer(log, publicUrl)
+  const sender = createPlatformMailer(plain, { settings: core.settings, links })
   const mailer = observeMails(sender, {
     log,
     state: delivery.mail,
@@ -164,13 +172,7 @@ export async function openService(
         replica: replica?.stats,
       },
     })
-  metrics.read({
-    outbox: core.outbox.stats,
-    hub: core.hub.stats,
-    storage: storage.stats,
-    lastBackupAt: () => core.audit.findLatest('backup_made')?.at,
-    webhookEventsDropped: () => webhooks.stats().dropped,
-  })
+  metrics.read(core, storage.stats, () => webhooks.stats().dropped)
   if (replica) metrics.readReplica(replica.stats)
   metrics.readMachine(config)
 
@@ -244,11 +246,11 @@ export async function openService(
       now: clock.now,
       cors: createCors({
         origins: config.corsOrigins,
-        publicUrl: config.publicUrl,
+        publicUrl,
         now: clock.now,
         onRefused: (origin) => noteRefusedOrigin(core, origin),
       }),
-      isHttps: config.publicUrl.startsWith('https:'),
+      isHttps: publicUrl.startsWith('https:'),
       verifyToken: accounts.verifyToken,
       shareReads: storage.shareReads,
       findPrincipal(claims) {
@@ -292,14 +294,6 @@ type Outside = {
   replica: Replica | undefined
   substitutes: Substitutes
 }
-
-const capturing = (replica: Replica, counts: Metrics['commits']): Metrics['commits'] => ({
-  ...counts,
-  committed(size, milliseconds) {
-    replica.capture()
-    counts.committed(size, milliseconds)
-  },
-})
 
 function drillOf(settings: Config['replica'], replica?: Replica, verify?: () => Promise<void>) {
   if (!replica || !verify || !settings?.hasDrill) return undefined
@@ -422,12 +416,6 @@ function createFileStorage({ sqlite }: Connection, { dataDir, files }: Config, l
   return { fileStorage: storage, startMoving }
 }
 
-function createMailer({ smtpUrl, mailFrom, publicUrl }: Config, log: Log): Mailer {
-  return smtpUrl === undefined
-    ? createLogMailer(log, publicUrl)
-    : createSmtpMailer(smtpUrl, mailFrom)
-}
-
 /** Web Push is always available, FCM only with a service account. */
 function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substitutes: Substitutes) {
   const { fcm, publicUrl, issuer, webPushHosts } = config
@@ -467,16 +455,15 @@ export async function serve(
     (await joinAsNode(config, log, { settings: config.replica, isStandby, ...substitutes }))
   const service = await openService(config, log, onDiskFailure, { ...substitutes, replica })
   const { app, channel, core } = service
-  const setUpToken = await offerSetUp(service, log)
+  // While writes fail, the service starts without a link.
+  const setUpToken = await service.accounts.offerSetUp().catch((error: unknown) => {
+    log.error('no link for the first admin could be created, because writes fail', { error })
+    return undefined
+  })
+  const onFatal = exitWith('the port could not be opened again with the renewed certificate')
+  const { clock } = core
   const listener = await Promise.try(() =>
-    listen({
-      app,
-      channel,
-      config,
-      clock: core.clock,
-      log,
-      onFatal: exitWith('the port could not be opened again with the renewed certificate'),
-    }),
+    listen({ app, channel, config, clock, log, onFatal }),
   ).catch(async (error: unknown) => {
     await service.close()
     throw error
@@ -529,13 +516,5 @@ function joinAsNode(config: Config, log: Log, { settings, isStandby, onStandby }
       log.error(`${message}: this node acknowledges no more writes and stops`)
       process.exit(1)
     },
-  })
-}
-
-/** While writes fail, the service starts without a link. */
-async function offerSetUp({ accounts }: Service, log: Log): Promise<string | undefined> {
-  return accounts.offerSetUp().catch((error: unknown) => {
-    log.error('no link for the first admin could be created, because writes fail', { error })
-    return undefined
   })
 }

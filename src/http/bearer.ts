@@ -1,3 +1,5 @@
+import { isSameSecret } from '../lib/hash.ts'
+import { isLoopback } from './client-ip.ts'
 import type { Access } from './request-context.ts'
 
 const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
@@ -77,6 +79,13 @@ export function selectedProtocol(headers: Headers): string | undefined {
 function offeredProtocols(headers: Headers) {
   const header = headers.get('sec-websocket-protocol')
   return header === null ? [] : header.split(',').map((protocol) => protocol.trim())
+}
+
+/** Metrics need the token, or, when none is configured, a request from this machine. A proxy on this machine forwards
+ *  requests of others. */
+export function mayReadMetrics({ headers }: Request, peer: string | undefined, token?: string) {
+  if (token === undefined) return isLoopback(peer) && !headers.has('x-forwarded-for')
+  return isSameSecret(headers.get('authorization') ?? '', `Bearer ${token}`)
 }
 
 function plausible(token: string | undefined) {

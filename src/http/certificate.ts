@@ -16,9 +16,11 @@ const warnedDays = 14
 /** Reads a certificate and its key.
  *  @throws StartError that names the entry of the configuration */
 export function readCertificate(files: TlsFiles): Certificate {
-  const [cert, key] = [readPem('TLS_CERT', files.cert), readPem('TLS_KEY', files.key)]
-  const certificate = parse('TLS_CERT', () => new X509Certificate(cert))
-  const privateKey = parse('TLS_KEY', () => createPrivateKey(key))
+  const read = (path: string) => readFileSync(path, 'utf8')
+  const cert = attempt('TLS_CERT cannot be read by this user', () => read(files.cert))
+  const key = attempt('TLS_KEY cannot be read by this user', () => read(files.key))
+  const certificate = attempt('TLS_CERT is not a usable PEM file', () => new X509Certificate(cert))
+  const privateKey = attempt('TLS_KEY is not a usable PEM file', () => createPrivateKey(key))
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new StartError('TLS_KEY is not the private key of TLS_CERT')
   }
@@ -33,20 +35,10 @@ export function expiryWarning({ endsAt }: Certificate, now: number): string | un
     : undefined
 }
 
-function readPem(name: string, path: string): string {
+function attempt<T>(problem: string, work: () => T): T {
   try {
-    return readFileSync(path, 'utf8')
+    return work()
   } catch (cause) {
-    throw new StartError(`${name} cannot be read by this user: ${(cause as Error).message}`, {
-      cause,
-    })
-  }
-}
-
-function parse<T>(name: string, read: () => T): T {
-  try {
-    return read()
-  } catch (cause) {
-    throw new StartError(`${name} is not a usable PEM file: ${(cause as Error).message}`, { cause })
+    throw new StartError(`${problem}: ${(cause as Error).message}`, { cause })
   }
 }

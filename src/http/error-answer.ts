@@ -20,7 +20,7 @@ type Hook = {
 /** @param missingPage for browsers that ask for a page that does not exist */
 export function createErrorAnswer(log: Log, now: () => number, missingPage: MissingPage) {
   return ({ code, error, request, context, set }: Hook) => {
-    const answer = translate(code, error)
+    const answer = code === 'NOT_FOUND' ? new AppError('not_found') : asAppError(error)
     context.failure = answer
     if (answer.kind === 'internal_error') {
       log.error('a request failed', { request_id: context.requestId, error: answer.cause })
@@ -56,9 +56,4 @@ function asksForPage({ method, headers, url }: Request): boolean {
 function challengeOf({ kind }: AppError): string {
   if (kind === 'token_missing') return 'Bearer'
   return `Bearer error="invalid_token", error_description="${texts.en.errors[kind]}"`
-}
-
-function translate(code: string | number, error: unknown): AppError {
-  if (code === 'NOT_FOUND') return new AppError('not_found')
-  return asAppError(error)
 }

@@ -4,7 +4,6 @@ import { AppError, invalidField } from '../lib/errors.ts'
 import type { NewId } from '../lib/ids.ts'
 import { ipGroup, ipv6Network } from '../lib/ip-network.ts'
 import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
-import type { ServiceScope } from '../lib/vocabulary.ts'
 import { bearerServiceKey, bearerToken, socketToken, tokenRefusal } from './bearer.ts'
 import { guardLength, readJson } from './body.ts'
 import { clientIp, type Network } from './client-ip.ts'
@@ -70,14 +69,14 @@ export function createPipeline(options: PipelineOptions) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
-    guard(request, path, context, headers)
+    const asked = { request, context, headers }
+    guard(asked, path)
     const bearer = await identify(route?.access, request)
     context.bearer = bearer.logged
-    countRequest(route?.limit ?? 'default', bearer, context, headers)
+    countRequest(route?.limit ?? 'default', bearer, asked)
     if (!route || isHiddenFrom(bearer, route)) throw missing(path, headers)
-    authorize(route, bearer, { request, context, headers })
-    if (mayHaveBody(request))
-      hook.body = await receive(route, bearer, { request, context, headers })
+    authorize(route, bearer, asked)
+    if (mayHaveBody(request)) hook.body = await receive(route, bearer, asked)
     else route.guardQuery(request.url)
     mustBeConfirmed(route, context, hook.body)
     return undefined
@@ -113,7 +112,7 @@ export function createPipeline(options: PipelineOptions) {
     return clientIp(options.peerOf(request), forwardedFor, trustedProxies)
   }
 
-  function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
+  function guard({ request, context, headers }: Asked, path: string) {
     try {
       guardAddress(request.url, path)
       if (options.isCutOff() && !isProbe(request, path)) {
@@ -152,12 +151,7 @@ export function createPipeline(options: PipelineOptions) {
     return { claims, limit, logged: { user: userId } }
   }
 
-  function countRequest(
-    name: RouteLimit,
-    bearer: Bearer,
-    context: RequestContext,
-    headers: Headers,
-  ) {
+  function countRequest(name: RouteLimit, bearer: Bearer, { context, headers }: Asked) {
     if (name === 'none' || bearer.operator !== undefined) return
     const verdict = count(name, bearer, context)
     setRateHeaders(headers, verdict)
@@ -171,10 +165,10 @@ export function createPipeline(options: PipelineOptions) {
   }
 
   /** Counts a request with an invalid body as an ordinary one: it used up no login and no registration. */
-  function countInstead(name: RouteLimit, bearer: Bearer, { context, headers }: Asked) {
+  function countInstead(name: RouteLimit, bearer: Bearer, asked: Asked) {
     if (name !== 'login' && name !== 'register') return
-    for (const { key } of addressRules(name, context, limits[name])) limiter.giveBack(key)
-    countRequest('default', bearer, context, headers)
+    for (const { key } of addressRules(name, asked.context, limits[name])) limiter.giveBack(key)
+    countRequest('default', bearer, asked)
   }
 
   function countAddress(name: AddressLimit, context: RequestContext) {
@@ -202,9 +196,9 @@ export function createPipeline(options: PipelineOptions) {
     if (operator !== undefined && (route.access === 'admin' || route.access === 'operator')) {
       context.operator = operator
     } else if (route.access === 'service') {
-      context.servicePrincipal = authorizeService(key, route.scope, request)
+      context.servicePrincipal = authorizeService(route, key, request)
     } else {
-      context.userPrincipal = authorizePerson(route.access, claims, request)
+      context.userPrincipal = authorizePerson(route, claims, request)
     }
   }
 
@@ -214,11 +208,7 @@ export function createPipeline(options: PipelineOptions) {
       throw new AppError('confirm_required')
   }
 
-  function authorizeService(
-    text: string | undefined,
-    scope: ServiceScope | undefined,
-    request: Request,
-  ) {
+  function authorizeService({ scope }: RoutePolicy, text: string | undefined, request: Request) {
     const key = text === undefined ? undefined : options.findServiceKey(text)
     if (!key) throw new AppError(tokenRefusal(request, 'service', options.now()))
     if (!scope || !key.scopes.includes(scope))
@@ -226,11 +216,7 @@ export function createPipeline(options: PipelineOptions) {
     return key
   }
 
-  function authorizePerson(
-    access: Access,
-    claims: AccessClaims | undefined,
-    request: Request,
-  ): UserPrincipal {
+  function authorizePerson({ access }: RoutePolicy, claims: Bearer['claims'], request: Request) {
     if (!claims) throw new AppError(tokenRefusal(request, access, options.now()))
     const principal = options.findPrincipal(claims)
     if (!principal) throw new AppError('session_ended')

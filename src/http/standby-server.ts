@@ -3,9 +3,9 @@ import type { Config } from '../config.ts'
 import { errorBody } from '../lib/error-body.ts'
 import { AppError, invalidField, StartError } from '../lib/errors.ts'
 import { negotiateLocale } from '../lib/i18n.ts'
+import { mayReadMetrics } from './bearer.ts'
 import { ciphers, readCertificate } from './certificate.ts'
 import { errorHeaders } from './error-answer.ts'
-import { mayReadMetrics } from './metrics-access.ts'
 
 type StandbyServerOptions = {
   config: Pick<Config, 'host' | 'port' | 'tls' | 'metricsToken'>
