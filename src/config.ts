@@ -45,19 +45,24 @@ const optional = <T>(parse: (text: string) => T, doc: string, shown = '–') => 
   isSecret: false,
 })
 
-/** An entry that may contain a password or a key, even by mistake; its value is never shown. */
-const secret = <T>(one: T) => ({ ...one, isSecret: true })
+/** Entries that may contain a password or a key, even by mistake; their value is never shown. */
+const secretEntry = <T>(...one: Parameters<typeof entry<T>>) => ({
+  ...entry(...one),
+  isSecret: true,
+})
+const secret = <T>(...one: Parameters<typeof optional<T>>) => ({
+  ...optional(...one),
+  isSecret: true,
+})
 
 /** Every entry of the configuration. A test compares them with the table in the README. */
 export const entries = {
   PORT: entry('3000', wholeNumber(0, 65_535), 'Port to listen on; 0 picks a free one.'),
   HOST: entry('0.0.0.0', nonEmpty, 'Address to listen on.'),
   PUBLIC_URL: secret(
-    optional(
-      publicUrl,
-      'URL of the service for clients and in links; its host name is the issuer of tokens.',
-      'http://localhost:PORT',
-    ),
+    publicUrl,
+    'URL of the service for clients and in links; its host name is the issuer of tokens.',
+    'http://localhost:PORT',
   ),
   DATA_DIR: entry(
     './data',
@@ -65,10 +70,8 @@ export const entries = {
     'Directory of all persistent data.',
   ),
   SMTP_URL: secret(
-    optional(
-      smtpUrl,
-      'Mail server: `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; without it, mails are written to the log.',
-    ),
+    smtpUrl,
+    'Mail server: `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; without it, mails are written to the log.',
   ),
   SMTP_INSECURE: entry(
     'false',
@@ -85,22 +88,19 @@ export const entries = {
     list(network),
     'CIDR blocks or addresses of proxies whose `X-Forwarded-For` is trusted, comma-separated.',
   ),
-  CORS_ORIGINS: secret(
-    entry(
-      '',
-      list(origin),
-      'Exact origins of web pages that may call the API, comma-separated; if set, only they may open sockets.',
-    ),
+  CORS_ORIGINS: secretEntry(
+    '',
+    list(origin),
+    'Exact origins of web pages that may call the API, comma-separated; if set, only they may open sockets.',
   ),
   TLS_CERT: secret(
-    optional(
-      pemFile,
-      'Certificate chain (PEM file) to serve https and wss without a proxy; with `TLS_KEY`.',
-    ),
+    pemFile,
+    'Certificate chain (PEM file) to serve https and wss without a proxy; with `TLS_KEY`.',
   ),
-  TLS_KEY: secret(optional(pemFile, 'Private key (PEM file) of `TLS_CERT`.')),
+  TLS_KEY: secret(pemFile, 'Private key (PEM file) of `TLS_CERT`.'),
   METRICS_TOKEN: secret(
-    optional(nonEmpty, 'Bearer token of `/metrics`; without it, only this machine may read them.'),
+    nonEmpty,
+    'Bearer token of `/metrics`; without it, only this machine may read them.',
   ),
   RATE_LIMIT_LOGIN: entry('5/15m', rateLimit, 'Logins per address: `N/window` (s, m, h) or `off`.'),
   RATE_LIMIT_REGISTER: entry(
@@ -127,13 +127,13 @@ export const entries = {
     'Whether two people may chat only during a call; broadcasts and admins are exempt.',
   ),
   FCM_SERVICE_ACCOUNT: secret(
-    optional(
-      serviceAccount,
-      'Push to apps: the JSON key file of a Firebase service account, as plain text, in base64, or its path.',
-    ),
+    serviceAccount,
+    'Push to apps: the JSON key file of a Firebase service account, as plain text, in base64, or its path.',
   ),
-  FCM_URL: secret(
-    entry('https://fcm.googleapis.com', baseUrl, 'Base address of FCM, before `/v1/projects/…`.'),
+  FCM_URL: secretEntry(
+    'https://fcm.googleapis.com',
+    baseUrl,
+    'Base address of FCM, before `/v1/projects/…`.',
   ),
   WEB_PUSH_HOSTS: entry(
     publicPushServices.join(','),
@@ -156,20 +156,17 @@ export const entries = {
     'Disk space that must stay free, in MB; with less, uploads and backups are refused; 0 is off.',
   ),
   FILES_S3_URL: secret(
-    optional(
-      bucket,
-      'Bucket of an S3-compatible store for files: `s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX][?region=…&tls=off]`.',
-      '`files/` in the bucket of `REPLICA_S3_URL`, else in `DATA_DIR`',
-    ),
+    bucket,
+    'Bucket of an S3-compatible store for files: `s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX][?region=…&tls=off]`.',
+    '`files/` in the bucket of `REPLICA_S3_URL`, else in `DATA_DIR`',
   ),
   BACKUP_S3_URL: secret(
-    optional(
-      bucket,
-      'Bucket that gets a copy of each dated backup (`hostline backup DIR`), in the form of `FILES_S3_URL`.',
-    ),
+    bucket,
+    'Bucket that gets a copy of each dated backup (`hostline backup DIR`), in the form of `FILES_S3_URL`.',
   ),
   REPLICA_S3_URL: secret(
-    optional(bucket, 'Bucket to which the database is replicated, in the form of `FILES_S3_URL`.'),
+    bucket,
+    'Bucket to which the database is replicated, in the form of `FILES_S3_URL`.',
   ),
   REPLICA_ACK: entry(
     'disk',
