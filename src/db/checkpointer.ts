@@ -29,16 +29,8 @@ const maxHoldMilliseconds = 1_000
 /** Keeps the wal short. A Worker checkpoints as it grows. Above the limit, commits are held while the Worker checkpoints
  *  the last few frames; SQLite then resets the wal with the next commit. */
 export function createCheckpointer(options: CheckpointerOptions) {
-  const {
-    sqlite,
-    path,
-    log,
-    onFatal,
-    hold,
-    release,
-    interval = 1_000,
-    maxWalFrames = 4_096,
-  } = options
+  const { sqlite, path, log, onFatal, hold, release } = options
+  const { interval = 1_000, maxWalFrames = 4_096 } = options
   // Created with the first checkpoint: a thread costs startup time and memory.
   let worker: Worker | undefined
   const state = sqlite.prepare<{ log: number; checkpointed: number }, []>(

@@ -57,6 +57,7 @@ export type Attachment = {
 export type HeldPush = { notification_id?: string; conversation_id?: string; seq?: number }
 
 const time = (name: string) => integer(name)
+const isSet = (column: string) => sql.raw(`${column} IS NOT NULL`)
 const oneOf = (column: string, values: readonly string[]) =>
   sql.raw(`${column} IN (${values.map((value) => `'${value}'`).join(', ')})`)
 
@@ -91,7 +92,7 @@ export const users = sqliteTable(
     check('users_role', oneOf('role', roles)),
     check('users_locale', oneOf('locale', locales)),
     check('users_email_verified', sql.raw('email_verified IN (0, 1)')),
-    uniqueIndex('users_external_id').on(table.externalId).where(sql.raw('external_id IS NOT NULL')),
+    uniqueIndex('users_external_id').on(table.externalId).where(isSet('external_id')),
     // The recipients of an announcement, in delivery order, and the people whom admins list. The last columns are included
     // so that filters and counts read no row.
     index('users_present')
@@ -109,10 +110,11 @@ const reference = (name: string, to: () => AnySQLiteColumn, onDelete?: 'cascade'
     .references(to, onDelete && { onDelete })
 const personId = (name: string) => reference(name, () => users.id)
 const ownerId = (name: string) => reference(name, () => users.id, 'cascade')
-const personKey = (name: string) =>
+const key = (name: string, to: () => AnySQLiteColumn, onDelete?: 'cascade') =>
   text(name)
     .primaryKey()
-    .references(() => users.id)
+    .references(to, onDelete && { onDelete })
+const personKey = (name: string) => key(name, () => users.id)
 
 /** One login on one device: the family of refresh tokens that descend from it. */
 export const sessions = sqliteTable(
@@ -198,9 +200,7 @@ export const oneTimeTokens = sqliteTable(
 export const totpFactors = sqliteTable(
   'totp_factors',
   {
-    userId: text('user_id')
-      .primaryKey()
-      .references(() => users.id, { onDelete: 'cascade' }),
+    userId: key('user_id', () => users.id, 'cascade'),
     /** Base32. */
     secret: text('secret').notNull(),
     /** Null until the first code has proved that the authenticator works. */
@@ -219,10 +219,7 @@ export const totpFactors = sqliteTable(
 /** Recovery codes: each replaces one code of the authenticator, once. WITHOUT ROWID in the migration. */
 export const recoveryCodes = sqliteTable(
   'recovery_codes',
-  {
-    userId: ownerId('user_id'),
-    hash: text('hash').notNull(),
-  },
+  { userId: ownerId('user_id'), hash: text('hash').notNull() },
   (table) => [primaryKey({ columns: [table.userId, table.hash] })],
 )
 
@@ -309,8 +306,8 @@ export const outbox = sqliteTable(
     index('outbox_due')
       .on(table.kind, table.receiver, table.runAt, table.id)
       .where(sql.raw('dead_at IS NULL')),
-    index('outbox_dead').on(table.deadAt).where(sql.raw('dead_at IS NOT NULL')),
-    index('outbox_dead_id').on(table.id).where(sql.raw('dead_at IS NOT NULL')),
+    index('outbox_dead').on(table.deadAt).where(isSet('dead_at')),
+    index('outbox_dead_id').on(table.id).where(isSet('dead_at')),
   ],
 )
 
@@ -452,7 +449,7 @@ export const broadcasts = sqliteTable(
   (table) => [
     uniqueIndex('broadcasts_client_id')
       .on(table.senderId, table.clientId)
-      .where(sql.raw('client_id IS NOT NULL')),
+      .where(isSet('client_id')),
   ],
 )
 
@@ -493,10 +490,8 @@ export const messages = sqliteTable(
       columns: [table.senderId, table.conversationId],
       foreignColumns: [participants.userId, participants.conversationId],
     }),
-    uniqueIndex('messages_client_id')
-      .on(table.senderId, table.clientId)
-      .where(sql.raw('client_id IS NOT NULL')),
-    index('messages_broadcast').on(table.broadcastId).where(sql.raw('broadcast_id IS NOT NULL')),
+    uniqueIndex('messages_client_id').on(table.senderId, table.clientId).where(isSet('client_id')),
+    index('messages_broadcast').on(table.broadcastId).where(isSet('broadcast_id')),
     check('messages_type', oneOf('type', messageTypes)),
     check('messages_file', sql.raw("(type = 'file') = (file_url IS NOT NULL)")),
     check('messages_notice', sql.raw("(type = 'notice') = (sender_id IS NULL)")),
@@ -508,9 +503,7 @@ export const messages = sqliteTable(
 export const removedMessages = sqliteTable(
   'removed_messages',
   {
-    messageId: text('message_id')
-      .primaryKey()
-      .references(() => messages.id, { onDelete: 'cascade' }),
+    messageId: key('message_id', () => messages.id, 'cascade'),
     said: text('said', { mode: 'json' }).$type<Said>().notNull(),
     removedAt: time('removed_at').notNull(),
   },
@@ -546,7 +539,7 @@ export const blocks = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.userId, table.otherUserId] }),
-    index('blocks_own').on(table.userId, table.id).where(sql.raw('id IS NOT NULL')),
+    index('blocks_own').on(table.userId, table.id).where(isSet('id')),
     check('blocks_two_users', sql.raw('user_id <> other_user_id')),
   ],
 )
@@ -587,7 +580,7 @@ export const reports = sqliteTable(
     index('reports_open_message')
       .on(table.messageId)
       .where(sql.raw("status = 'open' AND message_id IS NOT NULL")),
-    index('reports_resolved_at').on(table.resolvedAt).where(sql.raw('resolved_at IS NOT NULL')),
+    index('reports_resolved_at').on(table.resolvedAt).where(isSet('resolved_at')),
   ],
 )
 
@@ -624,7 +617,7 @@ export const files = sqliteTable(
     index('files_owner_created')
       .on(table.ownerId, table.createdAt, table.id)
       .where(sql.raw('stored_at IS NOT NULL AND removed_at IS NULL')),
-    index('files_unused').on(table.unusedSince).where(sql.raw('unused_since IS NOT NULL')),
+    index('files_unused').on(table.unusedSince).where(isSet('unused_since')),
     check('files_is_inline', sql.raw('is_inline IN (0, 1)')),
   ],
 )
@@ -772,10 +765,8 @@ export const tickets = sqliteTable(
       index('tickets_queue_status').on(status, queueKey, n, priority, category, assigneeId),
       index('tickets_queue_assignee').on(assigneeId, queueKey, n, status, priority, category),
       index('tickets_queue_user').on(userId, queueKey, n, status, priority, category, assigneeId),
-      index('tickets_inbox_due').on(table.inboxDueAt).where(sql.raw('inbox_due_at IS NOT NULL')),
-      index('tickets_settled_at')
-        .on(status, table.settledAt)
-        .where(sql.raw('settled_at IS NOT NULL')),
+      index('tickets_inbox_due').on(table.inboxDueAt).where(isSet('inbox_due_at')),
+      index('tickets_settled_at').on(status, table.settledAt).where(isSet('settled_at')),
       check('tickets_status', oneOf('status', ticketStatuses)),
       check('tickets_priority', oneOf('priority', ticketPriorities)),
       check('tickets_category', oneOf('category', ticketCategories)),
@@ -812,7 +803,7 @@ export const ticketMessages = sqliteTable(
     primaryKey({ columns: [table.ticketId, table.seq] }),
     uniqueIndex('ticket_messages_client_id')
       .on(table.authorId, table.clientId)
-      .where(sql.raw('client_id IS NOT NULL')),
+      .where(isSet('client_id')),
     check('ticket_messages_is_admin', sql.raw('is_admin IN (0, 1)')),
   ],
 )
@@ -880,8 +871,8 @@ export const notifications = sqliteTable(
     index('notifications_unread').on(table.userId, table.id).where(sql.raw('read_at IS NULL')),
     uniqueIndex('notifications_dedupe')
       .on(table.userId, table.dedupeKey)
-      .where(sql.raw('dedupe_key IS NOT NULL')),
-    index('notifications_read_age').on(table.createdAt).where(sql.raw('read_at IS NOT NULL')),
+      .where(isSet('dedupe_key')),
+    index('notifications_read_age').on(table.createdAt).where(isSet('read_at')),
     index('notifications_age').on(table.createdAt),
     index('notifications_silent_age').on(table.createdAt).where(sql.raw('in_app = 0')),
     check('notifications_type', sql`${oneOf('type', notificationTypes)} OR type GLOB 'custom.*'`),
@@ -971,7 +962,7 @@ export const announcements = sqliteTable(
   (table) => [
     uniqueIndex('announcements_client_id')
       .on(table.senderId, table.clientId)
-      .where(sql.raw('client_id IS NOT NULL')),
+      .where(isSet('client_id')),
     check('announcements_audience', oneOf('audience', audienceKinds)),
   ],
 )

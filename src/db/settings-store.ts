@@ -58,17 +58,11 @@ export function createSettings({ config, orm, audit, log, afterCommit }: Parts) 
     if (isDeepStrictEqual(to, defaults[name])) {
       orm.delete(settings).where(eq(settings.name, name)).run()
     } else {
-      const { name: target } = settings
-      orm
-        .insert(settings)
-        .values({ name, value })
-        .onConflictDoUpdate({ target, set: { value } })
-        .run()
+      const change = { target: settings.name, set: { value } }
+      orm.insert(settings).values({ name, value }).onConflictDoUpdate(change).run()
     }
-    const details = {
-      from: JSON.stringify(from).slice(0, longestInAudit),
-      to: value.slice(0, longestInAudit),
-    }
+    const short = (text: string) => text.slice(0, longestInAudit)
+    const details = { from: short(JSON.stringify(from)), to: short(value) }
     audit.record({
       action: 'setting_changed',
       ...by,

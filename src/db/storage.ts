@@ -48,7 +48,7 @@ export function openStorage(connection: Connection, options: StorageOptions) {
     onSync: counts.synced,
     onFatal,
     log,
-    ...(maxPending !== undefined && { maxPending }),
+    maxPending,
   })
 
   return {
@@ -61,13 +61,11 @@ export function openStorage(connection: Connection, options: StorageOptions) {
       await writer.write(() => connection.touch()).catch(() => undefined)
       return writer.isHealthy()
     },
-    stats() {
-      return {
-        databaseBytes: statSync(path).size,
-        walBytes: wal.size(),
-        freeBytes: freeBytesAt(path),
-      }
-    },
+    stats: () => ({
+      databaseBytes: statSync(path).size,
+      walBytes: wal.size(),
+      freeBytes: freeBytesAt(path),
+    }),
     async close() {
       await writer.close()
       await checkpointer.close()

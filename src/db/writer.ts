@@ -29,7 +29,7 @@ export type WriterOptions = {
   /** A sync failed: durability cannot be guaranteed any more, so the process must end. */
   onFatal: (error: unknown) => void
   log: Log
-  maxPending?: number
+  maxPending?: number | undefined
   maxBatchMilliseconds?: number
 }
 
@@ -72,7 +72,7 @@ export function createWriter(options: WriterOptions) {
   let syncing = false
   let isHeld = false
   let running: Task | undefined
-  let whenDrained: Array<() => void> = []
+  const drained = Promise.withResolvers<void>()
 
   function write<T>(work: () => T): Promise<T> {
     if (isClosed) return Promise.reject(unavailable('the database is being closed'))
@@ -247,18 +247,14 @@ export function createWriter(options: WriterOptions) {
 
   function countSettled(count: number) {
     pending -= count
-    if (pending > 0) return
-    const resolvers = whenDrained
-    whenDrained = []
-    for (const resolve of resolvers) resolve()
+    if (isClosed && pending === 0) drained.resolve()
   }
 
   /** Accepts no more writes; resolves when every accepted one has settled. */
   function close(): Promise<void> {
     isClosed = true
-    return pending === 0
-      ? Promise.resolve()
-      : new Promise<void>((resolve) => whenDrained.push(resolve))
+    countSettled(0)
+    return drained.promise
   }
 
   /** Pauses commits until `resume`. Writes are queued without blocking the loop. */
