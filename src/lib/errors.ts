@@ -1,14 +1,13 @@
 import type en from './texts/en.json'
 
 type ErrorRow = { code: string; status: number; reason?: string }
-const unauthorized = <const Reason extends string>(reason: Reason) =>
-  ({ code: 'unauthorized', status: 401, reason }) as const
-const refusal = <const Reason extends string>(reason: Reason) =>
-  ({ code: 'forbidden', status: 403, reason }) as const
-const conflict = <const Reason extends string>(reason: Reason) =>
-  ({ code: 'conflict', status: 409, reason }) as const
-const throttle = <const Reason extends string>(reason: Reason) =>
-  ({ code: 'rate_limited', status: 429, reason }) as const
+const row =
+  <const Code extends string>(code: Code, status: number) =>
+  (reason: string) => ({ code, status, reason })
+const unauthorized = row('unauthorized', 401)
+const refusal = row('forbidden', 403)
+const conflict = row('conflict', 409)
+const throttle = row('rate_limited', 429)
 
 /** Every error that a client can see: its code, its HTTP status and, for codes with several causes, the reason. Each kind
  *  has a message in every language. */

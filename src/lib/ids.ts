@@ -1,4 +1,4 @@
-import { decodeTime, encodeTime, incrementBase32, ulid } from 'ulid'
+import { decodeTime, encodeTime, incrementBase32, ulid, uuidToULID } from 'ulid'
 import type { Clock } from './clock.ts'
 import { AppError } from './errors.ts'
 import { textProblem } from './text.ts'
@@ -31,19 +31,11 @@ export const timeOfId = (id: string): number => decodeTime(id)
 
 const ulidPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** The stored form of an id given as a ULID or as the UUID of the same 128 bits, in either case; else undefined. */
 export function parseId(text: string): string | undefined {
   if (ulidPattern.test(text)) return text.toUpperCase()
-  if (!uuidPattern.test(text)) return undefined
-  let bits = BigInt(`0x${text.replaceAll('-', '')}`)
-  let id = ''
-  for (let i = 0; i < 26; i++) {
-    id = alphabet.charAt(Number(bits & 31n)) + id
-    bits >>= 5n
-  }
-  return id
+  return uuidPattern.test(text) ? uuidToULID(text) : undefined
 }
 
 /** @returns undefined for an unknown or invalid id */

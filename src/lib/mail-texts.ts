@@ -5,29 +5,13 @@ import { textProblem } from './text.ts'
 export type MailKind = keyof Texts['mails']
 export const mailKinds = Object.keys(texts.en.mails) as MailKind[] // exactly the keys of the table
 
-/** Whether people can stop such mails with one click (RFC 8058). Nobody stops mails about the safety of an account and of
+/** Mails that people can stop with one click (RFC 8058). Nobody stops mails about the safety of an account and of
  *  the data; the inbox of the desk belongs to no person. */
-const canBeStopped = {
-  verify_email: false,
-  reset_password: false,
-  password_changed: false,
-  totp_enabled: false,
-  totp_disabled: false,
-  change_email: false,
-  undo_email: false,
-  email_taken: false,
-  confirm: false,
-  notifications: true,
-  unread_messages: true,
-  ticket_answer: true,
-  ticket_waiting: false,
-  bucket_failed: false,
-} as const satisfies Record<MailKind, boolean>
-export type StoppableMail = {
-  [K in MailKind]: (typeof canBeStopped)[K] extends true ? K : never
-}[MailKind]
+const stoppableMails = ['notifications', 'unread_messages', 'ticket_answer'] as const
+export type StoppableMail = (typeof stoppableMails)[number]
 
-export const isStoppable = (kind: MailKind): kind is StoppableMail => canBeStopped[kind]
+export const isStoppable = (kind: MailKind): kind is StoppableMail =>
+  stoppableMails.some((known) => known === kind)
 
 export type MailText = { subject: string; body: string }
 type OwnText = { [K in keyof MailText]?: string | null | undefined }
