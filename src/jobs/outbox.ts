@@ -214,13 +214,10 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
           .all()
           .map((row) => ({ ...row, state })),
       ),
-    stats(): OutboxStats {
-      const now = clock.now()
-      return {
-        waiting: countSome(isNull(outbox.deadAt)),
-        dead: countSome(isNotNull(outbox.deadAt)),
-        oldestAge: oldestAge(now),
-      }
-    },
+    stats: (): OutboxStats => ({
+      waiting: countSome(isNull(outbox.deadAt)),
+      dead: countSome(isNotNull(outbox.deadAt)),
+      oldestAge: oldestAge(clock.now()),
+    }),
   }
 }

@@ -198,16 +198,12 @@ export function startRunner(core: Core, options: RunnerOptions) {
 
   // The job stays held until its outcome is stored: otherwise it would run again and again on a full disk.
   async function storeOutcome(job: DueJob, end: JobEnd): Promise<void> {
-    for (
-      let isLogged = false;
-      !(await tryStore(job, end, isLogged)) && !isStopped;
-      isLogged = true
-    ) {
+    for (let failures = 0; !(await tryStore(job, end, failures)) && !isStopped; failures++) {
       await Bun.sleep(pollMilliseconds)
     }
   }
 
-  async function tryStore(job: DueJob, end: JobEnd, isLogged: boolean): Promise<boolean> {
+  async function tryStore(job: DueJob, end: JobEnd, failures: number): Promise<boolean> {
     const store = job.receiver === '' ? write : writeBatched
     try {
       const outcome = await store(() => applyOutcome(job, end))
@@ -215,7 +211,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
       onOutcome(job.kind, outcome)
       return true
     } catch (error) {
-      if (!isLogged)
+      if (failures === 0)
         log.warn('the outcome of a job could not be stored yet', { job: job.id, error })
       return false
     }
@@ -308,17 +304,12 @@ const countRunning = (queues: Queue[]) => queues.reduce((sum, { running }) => su
 
 /** Delays each `write` by a moment, so that several share a commit. */
 function createBatchedWrite(write: Core['write']): Core['write'] {
-  let waiting: (() => void)[] = []
-
-  function release() {
-    const ready = waiting
-    waiting = []
-    for (const resolve of ready) resolve()
-  }
-
+  let batch: Promise<void> | undefined
   return async (work) => {
-    if (waiting.length === 0) setTimeout(release, batchMilliseconds)
-    await new Promise<void>((resolve) => waiting.push(resolve))
+    batch ??= Bun.sleep(batchMilliseconds).then(() => {
+      batch = undefined
+    })
+    await batch
     return write(work)
   }
 }
