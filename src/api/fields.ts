@@ -9,7 +9,7 @@ import {
   Type,
   TypeRegistry,
 } from '@sinclair/typebox'
-import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
 import { parseTime } from '../lib/clock.ts'
@@ -21,6 +21,7 @@ import {
   problem,
 } from '../lib/errors.ts'
 import { parseExternalId, parseId } from '../lib/ids.ts'
+import { lazy } from '../lib/lazy.ts'
 import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from '../lib/text.ts'
 import { samples } from './samples.ts'
 
@@ -214,11 +215,8 @@ export const Maybe = <T extends TSchema>(schema: T) =>
 /** Checks values against a schema. It is compiled on first use: compiling all schemas would take a third of the startup
  *  time. */
 function createCheck(schema: TSchema): (value: unknown) => boolean {
-  let compiled: TypeCheck<TSchema> | undefined
-  return (value) => {
-    compiled ??= TypeCompiler.Compile(schema)
-    return compiled.Check(value)
-  }
+  const compiled = lazy(() => TypeCompiler.Compile(schema))
+  return (value) => compiled().Check(value)
 }
 
 /** @returns a function that throws validation_error, naming each invalid field */

@@ -2,6 +2,7 @@ import { OptionalKind, type TSchema, Type } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
 import { createGuard, fieldProblems } from '../api/fields.ts'
 import { type FieldProblem, problem, throwProblems } from '../lib/errors.ts'
+import { lazy } from '../lib/lazy.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Confirmation } from './confirmation.ts'
 import type { Access, RouteLimit } from './request-context.ts'
@@ -62,10 +63,10 @@ function bodyGuard(schema: TSchema, needsBody: boolean) {
 /** @returns a function that throws validation_error for the query of a URL, naming each invalid parameter and each
  *  repeated one, known or not */
 function createQueryGuard(parameters: Record<string, TSchema>) {
-  // Built on first use, to keep the start short.
-  let schema: TSchema | undefined
-  let guard = (_: unknown) => {}
-
+  const guardOf = lazy(() => {
+    const schema = Type.Partial(Type.Object(parameters))
+    return { schema, guard: createGuard(schema) }
+  })
   return (url: string): void => {
     const start = url.indexOf('?')
     if (start < 0) return
@@ -75,10 +76,7 @@ function createQueryGuard(parameters: Record<string, TSchema>) {
       if (values.has(name)) repeated.set(name, problem('repeated'))
       values.set(name, parameterValue(text, parameters[name]))
     }
-    if (!schema) {
-      schema = Type.Partial(Type.Object(parameters))
-      guard = createGuard(schema)
-    }
+    const { schema, guard } = guardOf()
     const query = Object.fromEntries(values)
     if (repeated.size === 0) guard(query)
     else throwProblems({ ...fieldProblems(schema, query), ...Object.fromEntries(repeated) })
