@@ -38,7 +38,7 @@ type Range = { start: number; end: number }
  *  @param timeoutMilliseconds per request; longer for large bodies
  *  @throws BucketError from every call */
 export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutMilliseconds) {
-  const { endpoint, name, prefix, region, accessKeyId, secretAccessKey } = bucket
+  const { endpoint, name, prefix, ...signing } = bucket
   const root = `${endpoint}/${encodeURIComponent(name)}`
   const nameOf = (key: string) => (prefix === '' ? key : `${prefix}/${key}`)
   const keyOf = (objectName: string) =>
@@ -49,17 +49,9 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
   async function request(method: string, path: string, { query = {}, headers, body }: Call = {}) {
     const url = new URL(root + path)
     for (const [parameter, value] of Object.entries(query)) url.searchParams.set(parameter, value)
-    const signer = new AwsV4Signer({
-      method,
-      url: url.href,
-      headers: { ...headers, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' },
-      accessKeyId,
-      secretAccessKey,
-      service: 's3',
-      region,
-      cache,
-    })
-    const signed = await signer.sign()
+    const signedHeaders = { ...headers, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }
+    const given = { method, url: url.href, headers: signedHeaders, service: 's3', cache }
+    const signed = await new AwsV4Signer({ ...given, ...signing }).sign()
     const { signal, limit } = createLimit(timeoutMilliseconds)
     limit(body instanceof Blob ? body.size : (body?.length ?? 0))
     const init = { method, headers: signed.headers, body: body ?? null, signal }

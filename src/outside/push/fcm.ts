@@ -29,10 +29,7 @@ export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
   const tokens = createAccessTokens({ account, clock, timeoutMilliseconds })
 
   function send(accessToken: string, body: string, signal: AbortSignal | undefined) {
-    const headers = {
-      Authorization: `Bearer ${accessToken}`,
-      'Content-Type': 'application/json',
-    }
+    const headers = { Authorization: `Bearer ${accessToken}`, 'Content-Type': 'application/json' }
     return post(url, { headers, body, timeoutMilliseconds, signal })
   }
 
