@@ -12,32 +12,7 @@ import {
 } from 'drizzle-orm/sqlite-core'
 import { locales } from '../lib/i18n.ts'
 import type { QuietHours } from '../lib/quiet-hours.ts'
-import {
-  actorTypes,
-  audienceKinds,
-  banKinds,
-  callStates,
-  conversationStates,
-  countedMails,
-  deliveryChannels,
-  deliveryStates,
-  type EventType,
-  keyStates,
-  messageTypes,
-  type NotificationType,
-  notificationTypes,
-  type PreferenceType,
-  pushPlatforms,
-  reportReasons,
-  reportStatuses,
-  roles,
-  type ServiceScope,
-  ticketCategories,
-  ticketFields,
-  ticketPriorities,
-  ticketStatuses,
-  tokenPurposes,
-} from '../lib/vocabulary.ts'
+import * as words from '../lib/vocabulary.ts'
 
 /** Every table of the database. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
 
@@ -74,7 +49,7 @@ export const users = sqliteTable(
     displayName: text('display_name').notNull(),
     avatarUrl: text('avatar_url'),
     locale: text('locale', { enum: locales }).notNull(),
-    role: text('role', { enum: roles }).notNull(),
+    role: text('role', { enum: words.roles }).notNull(),
     emailVerified: integer('email_verified', { mode: 'boolean' }).notNull().default(false),
     /** The account was registered with an address that was never verified, so it has no claim to that address. A trigger
      *  clears the flag when the address is verified. */
@@ -89,7 +64,7 @@ export const users = sqliteTable(
     deletedAt: time('deleted_at'),
   },
   (table) => [
-    check('users_role', oneOf('role', roles)),
+    check('users_role', oneOf('role', words.roles)),
     check('users_locale', oneOf('locale', locales)),
     check('users_email_verified', sql.raw('email_verified IN (0, 1)')),
     uniqueIndex('users_external_id').on(table.externalId).where(isSet('external_id')),
@@ -162,7 +137,7 @@ export const signingKeys = sqliteTable(
   'signing_keys',
   {
     kid: text('kid').primaryKey(),
-    state: text('state', { enum: keyStates }).notNull(),
+    state: text('state', { enum: words.keyStates }).notNull(),
     /** PKCS #8 in PEM. */
     privateKey: text('private_key').notNull(),
     publicJwk: text('public_jwk', { mode: 'json' }).notNull(),
@@ -171,7 +146,7 @@ export const signingKeys = sqliteTable(
     retiredAt: time('retired_at'),
   },
   (table) => [
-    check('signing_keys_state', oneOf('state', keyStates)),
+    check('signing_keys_state', oneOf('state', words.keyStates)),
     uniqueIndex('signing_keys_one_active').on(table.state).where(sql.raw("state = 'active'")),
     uniqueIndex('signing_keys_one_next').on(table.state).where(sql.raw("state = 'next'")),
   ],
@@ -182,14 +157,14 @@ export const oneTimeTokens = sqliteTable(
   'one_time_tokens',
   {
     hash: text('hash').primaryKey(),
-    purpose: text('purpose', { enum: tokenPurposes }).notNull(),
+    purpose: text('purpose', { enum: words.tokenPurposes }).notNull(),
     userId: text('user_id').references(() => users.id, { onDelete: 'cascade' }),
     email: text('email'),
     expiresAt: time('expires_at').notNull(),
     failures: integer('failures').notNull().default(0),
   },
   (table) => [
-    check('one_time_tokens_purpose', oneOf('purpose', tokenPurposes)),
+    check('one_time_tokens_purpose', oneOf('purpose', words.tokenPurposes)),
     index('one_time_tokens_user').on(table.userId, table.purpose),
     // A former address stays reserved as long as its change can be undone.
     index('one_time_tokens_reserved').on(table.email).where(sql.raw("purpose = 'undo_email'")),
@@ -240,13 +215,13 @@ export const sentMails = sqliteTable(
   'sent_mails',
   {
     addressHash: text('address_hash').notNull(),
-    kind: text('kind', { enum: countedMails }).notNull(),
+    kind: text('kind', { enum: words.countedMails }).notNull(),
     at: time('at').notNull(),
   },
   (table) => [
     index('sent_mails_address').on(table.addressHash, table.kind, table.at),
     index('sent_mails_at').on(table.at),
-    check('sent_mails_kind', oneOf('kind', countedMails)),
+    check('sent_mails_kind', oneOf('kind', words.countedMails)),
   ],
 )
 
@@ -269,7 +244,7 @@ export const auditLog = sqliteTable(
     id: text('id').primaryKey(),
     at: time('at').notNull(),
     action: text('action').notNull(),
-    actorType: text('actor_type', { enum: actorTypes }).notNull(),
+    actorType: text('actor_type', { enum: words.actorTypes }).notNull(),
     actorId: text('actor_id'),
     targetType: text('target_type'),
     targetId: text('target_id'),
@@ -277,7 +252,7 @@ export const auditLog = sqliteTable(
     details: text('details'),
   },
   (table) => [
-    check('audit_log_actor_type', oneOf('actor_type', actorTypes)),
+    check('audit_log_actor_type', oneOf('actor_type', words.actorTypes)),
     index('audit_log_target').on(table.targetId, table.action, table.at),
     index('audit_log_target_id').on(table.targetId, table.id),
     index('audit_log_actor').on(table.actorId, table.id),
@@ -317,7 +292,7 @@ export const serviceKeys = sqliteTable('service_keys', {
   id: text('id').primaryKey(),
   name: text('name').notNull(),
   hash: text('hash').notNull().unique(),
-  scopes: text('scopes', { mode: 'json' }).$type<readonly ServiceScope[]>().notNull(),
+  scopes: text('scopes', { mode: 'json' }).$type<readonly words.ServiceScope[]>().notNull(),
   createdAt: time('created_at').notNull(),
   expiresAt: time('expires_at'),
   lastUsedAt: time('last_used_at'),
@@ -351,13 +326,13 @@ export const calls = sqliteTable(
     id: text('id').primaryKey(),
     hostId: personId('host_id'),
     guestId: personId('guest_id'),
-    state: text('state', { enum: callStates }).notNull(),
+    state: text('state', { enum: words.callStates }).notNull(),
     /** When the call became active; the right to chat lapses some hours later. */
     activeAt: time('active_at'),
     updatedAt: time('updated_at').notNull(),
   },
   (table) => [
-    check('calls_state', oneOf('state', callStates)),
+    check('calls_state', oneOf('state', words.callStates)),
     index('calls_active')
       .on(table.hostId, table.guestId, table.activeAt)
       .where(sql.raw("state = 'active'")),
@@ -381,11 +356,11 @@ export const conversations = sqliteTable(
     firstSeq: integer('first_seq').notNull().default(1),
     createdAt: time('created_at').notNull(),
     /** Only the platform writes to a read-only conversation. */
-    state: text('state', { enum: conversationStates }).notNull().default('open'),
+    state: text('state', { enum: words.conversationStates }).notNull().default('open'),
     data: text('data'),
   },
   (table) => [
-    check('conversations_state', oneOf('state', conversationStates)),
+    check('conversations_state', oneOf('state', words.conversationStates)),
     uniqueIndex('conversations_pair').on(table.userA, table.userB),
     check('conversations_two_users', sql.raw('user_a < user_b')),
   ],
@@ -463,7 +438,7 @@ export const messages = sqliteTable(
     id: text('id').notNull().unique(),
     /** Null for a notice of the platform. */
     senderId: text('sender_id'),
-    type: text('type', { enum: messageTypes }).notNull(),
+    type: text('type', { enum: words.messageTypes }).notNull(),
     body: text('body').notNull(),
     fileUrl: text('file_url'),
     fileName: text('file_name'),
@@ -492,7 +467,7 @@ export const messages = sqliteTable(
     }),
     uniqueIndex('messages_client_id').on(table.senderId, table.clientId).where(isSet('client_id')),
     index('messages_broadcast').on(table.broadcastId).where(isSet('broadcast_id')),
-    check('messages_type', oneOf('type', messageTypes)),
+    check('messages_type', oneOf('type', words.messageTypes)),
     check('messages_file', sql.raw("(type = 'file') = (file_url IS NOT NULL)")),
     check('messages_notice', sql.raw("(type = 'notice') = (sender_id IS NULL)")),
     check('messages_silent', sql.raw("is_silent = 0 OR type = 'notice'")),
@@ -554,9 +529,9 @@ export const reports = sqliteTable(
     messageId: text('message_id'),
     /** The id of the reported message, else of the person. */
     targetId: text('target_id').notNull(),
-    reason: text('reason', { enum: reportReasons }).notNull(),
+    reason: text('reason', { enum: words.reportReasons }).notNull(),
     body: text('body'),
-    status: text('status', { enum: reportStatuses }).notNull(),
+    status: text('status', { enum: words.reportStatuses }).notNull(),
     note: text('note'),
     /** The message and its neighbours at the time of the report, oldest first. Deleted when the report is resolved. */
     excerpt: text('excerpt', { mode: 'json' }).$type<readonly Record<string, unknown>[]>(),
@@ -565,8 +540,8 @@ export const reports = sqliteTable(
     createdAt: time('created_at').notNull(),
   },
   (table) => [
-    check('reports_reason', oneOf('reason', reportReasons)),
-    check('reports_status', oneOf('status', reportStatuses)),
+    check('reports_reason', oneOf('reason', words.reportReasons)),
+    check('reports_status', oneOf('status', words.reportStatuses)),
     check('reports_target', sql.raw('target_id = coalesce(message_id, reported_id)')),
     check('reports_resolved', sql.raw("(status = 'resolved') = (resolved_at IS NOT NULL)")),
     check('reports_excerpt', sql.raw("status = 'open' OR excerpt IS NULL")),
@@ -641,7 +616,7 @@ export const fileUses = sqliteTable(
 export const webhooks = sqliteTable('webhooks', {
   id: text('id').primaryKey(),
   url: text('url').notNull(),
-  events: text('events', { mode: 'json' }).$type<readonly EventType[]>().notNull(),
+  events: text('events', { mode: 'json' }).$type<readonly words.EventType[]>().notNull(),
   description: text('description'),
   /** `whsec_…`, in full, because each delivery is signed with it. */
   secret: text('secret').notNull(),
@@ -683,7 +658,7 @@ export const bans = sqliteTable(
   'bans',
   {
     id: text('id').primaryKey(),
-    kind: text('kind', { enum: banKinds }).notNull(),
+    kind: text('kind', { enum: words.banKinds }).notNull(),
     /** In lower case or in CIDR notation; the keyed hash of an address. */
     value: text('value').notNull(),
     reason: text('reason'),
@@ -693,7 +668,7 @@ export const bans = sqliteTable(
   },
   (table) => [
     uniqueIndex('bans_value').on(table.kind, table.value),
-    check('bans_kind', oneOf('kind', banKinds)),
+    check('bans_kind', oneOf('kind', words.banKinds)),
   ],
 )
 
@@ -703,10 +678,10 @@ export const deliveries = sqliteTable(
   {
     userId: ownerId('user_id'),
     id: text('id').notNull(),
-    channel: text('channel', { enum: deliveryChannels }).notNull(),
+    channel: text('channel', { enum: words.deliveryChannels }).notNull(),
     /** The type of the notification, or the kind of the job. */
     kind: text('kind').notNull(),
-    state: text('state', { enum: deliveryStates }).notNull(),
+    state: text('state', { enum: words.deliveryStates }).notNull(),
     attempts: integer('attempts').notNull(),
     /** The receiver's answer or the reason of a failure, without addresses. */
     answer: text('answer'),
@@ -716,8 +691,8 @@ export const deliveries = sqliteTable(
     primaryKey({ columns: [table.userId, table.id] }),
     index('deliveries_at').on(table.at),
     index('deliveries_failing').on(table.id).where(sql.raw("state IN ('waiting', 'failed')")),
-    check('deliveries_channel', oneOf('channel', deliveryChannels)),
-    check('deliveries_state', oneOf('state', deliveryStates)),
+    check('deliveries_channel', oneOf('channel', words.deliveryChannels)),
+    check('deliveries_state', oneOf('state', words.deliveryStates)),
   ],
 )
 
@@ -734,9 +709,9 @@ export const tickets = sqliteTable(
     /** Rises per owner; forgotten tickets leave gaps. */
     userSeq: integer('user_seq').notNull(),
     subject: text('subject').notNull(),
-    status: text('status', { enum: ticketStatuses }).notNull(),
-    priority: text('priority', { enum: ticketPriorities }).notNull(),
-    category: text('category', { enum: ticketCategories }).notNull(),
+    status: text('status', { enum: words.ticketStatuses }).notNull(),
+    priority: text('priority', { enum: words.ticketPriorities }).notNull(),
+    category: text('category', { enum: words.ticketCategories }).notNull(),
     assigneeId: text('assignee_id').references(() => users.id),
     /** `seq` of the newest message. It is dense, so it is also the number of messages. */
     messageCount: integer('message_count').notNull(),
@@ -767,9 +742,9 @@ export const tickets = sqliteTable(
       index('tickets_queue_user').on(userId, queueKey, n, status, priority, category, assigneeId),
       index('tickets_inbox_due').on(table.inboxDueAt).where(isSet('inbox_due_at')),
       index('tickets_settled_at').on(status, table.settledAt).where(isSet('settled_at')),
-      check('tickets_status', oneOf('status', ticketStatuses)),
-      check('tickets_priority', oneOf('priority', ticketPriorities)),
-      check('tickets_category', oneOf('category', ticketCategories)),
+      check('tickets_status', oneOf('status', words.ticketStatuses)),
+      check('tickets_priority', oneOf('priority', words.ticketPriorities)),
+      check('tickets_category', oneOf('category', words.ticketCategories)),
       check(
         'tickets_queue_key',
         sql.raw('queue_key = coalesce(waiting_since, 4503599627370496 - updated_at)'),
@@ -829,13 +804,13 @@ export const ticketHistory = sqliteTable(
     at: time('at').notNull(),
     /** Null for automatic changes. */
     actorId: text('actor_id').references(() => users.id),
-    field: text('field', { enum: ticketFields }).notNull(),
+    field: text('field', { enum: words.ticketFields }).notNull(),
     from: text('from_value'),
     to: text('to_value'),
   },
   (table) => [
     index('ticket_history_ticket').on(table.ticketId, table.id),
-    check('ticket_history_field', oneOf('field', ticketFields)),
+    check('ticket_history_field', oneOf('field', words.ticketFields)),
   ],
 )
 
@@ -854,7 +829,7 @@ export const notifications = sqliteTable(
   {
     userId: personId('user_id'),
     id: text('id').notNull(),
-    type: text('type').$type<NotificationType>().notNull(),
+    type: text('type').$type<words.NotificationType>().notNull(),
     title: text('title').notNull(),
     body: text('body').notNull(),
     data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
@@ -875,7 +850,10 @@ export const notifications = sqliteTable(
     index('notifications_read_age').on(table.createdAt).where(isSet('read_at')),
     index('notifications_age').on(table.createdAt),
     index('notifications_silent_age').on(table.createdAt).where(sql.raw('in_app = 0')),
-    check('notifications_type', sql`${oneOf('type', notificationTypes)} OR type GLOB 'custom.*'`),
+    check(
+      'notifications_type',
+      sql`${oneOf('type', words.notificationTypes)} OR type GLOB 'custom.*'`,
+    ),
     check('notifications_in_app', sql.raw('in_app IN (0, 1)')),
   ],
 )
@@ -896,7 +874,7 @@ export const notificationPreferences = sqliteTable(
   'notification_preferences',
   {
     userId: personId('user_id'),
-    type: text('type').$type<PreferenceType>().notNull(),
+    type: text('type').$type<words.PreferenceType>().notNull(),
     inApp: integer('in_app', { mode: 'boolean' }).notNull(),
     push: integer('push', { mode: 'boolean' }).notNull(),
     email: integer('email', { mode: 'boolean' }).notNull(),
@@ -914,7 +892,7 @@ export const pushTokens = sqliteTable(
     /** The token issued by the device's push service. Tokens are long, so uniqueness is on their hash. */
     token: text('token').notNull(),
     tokenHash: text('token_hash').notNull().unique(),
-    platform: text('platform', { enum: pushPlatforms }).notNull(),
+    platform: text('platform', { enum: words.pushPlatforms }).notNull(),
     service: text('service').notNull().default('fcm'),
     createdAt: time('created_at').notNull(),
     registeredAt: time('registered_at').notNull(),
@@ -924,7 +902,7 @@ export const pushTokens = sqliteTable(
   (table) => [
     index('push_tokens_user').on(table.userId, table.registeredAt),
     index('push_tokens_session').on(table.sessionId),
-    check('push_tokens_platform', oneOf('platform', pushPlatforms)),
+    check('push_tokens_platform', oneOf('platform', words.pushPlatforms)),
   ],
 )
 
@@ -943,8 +921,8 @@ export const announcements = sqliteTable(
   'announcements',
   {
     id: text('id').primaryKey(),
-    audience: text('audience', { enum: audienceKinds }).notNull(),
-    role: text('role', { enum: roles }),
+    audience: text('audience', { enum: words.audienceKinds }).notNull(),
+    role: text('role', { enum: words.roles }),
     /** For an audience of single users, sorted by id. */
     userIds: text('user_ids', { mode: 'json' }).$type<readonly string[]>(),
     title: text('title').notNull(),
@@ -963,6 +941,6 @@ export const announcements = sqliteTable(
     uniqueIndex('announcements_client_id')
       .on(table.senderId, table.clientId)
       .where(isSet('client_id')),
-    check('announcements_audience', oneOf('audience', audienceKinds)),
+    check('announcements_audience', oneOf('audience', words.audienceKinds)),
   ],
 )
