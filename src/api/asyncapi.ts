@@ -37,6 +37,8 @@ export function describeChannel(channel: ChannelDoc, version: string, publicUrl:
     )
   const received = messages(channel.received, 'client')
   const sent = messages(channel.sent, 'server')
+  const all = { ...received, ...sent }
+  const component = (name: string) => [name, { $ref: `#/components/messages/${name}` }]
   const refer = (names: Json) =>
     Object.keys(names).map((name) => ({ $ref: `#/channels/chat/messages/${name}` }))
 
@@ -50,12 +52,7 @@ export function describeChannel(channel: ChannelDoc, version: string, publicUrl:
         address: channel.address,
         title: channel.title,
         description: channel.description,
-        messages: Object.fromEntries(
-          Object.keys({ ...received, ...sent }).map((name) => [
-            name,
-            { $ref: `#/components/messages/${name}` },
-          ]),
-        ),
+        messages: Object.fromEntries(Object.keys(all).map(component)),
         bindings: {
           ws: {
             method: 'GET',
@@ -79,6 +76,6 @@ export function describeChannel(channel: ChannelDoc, version: string, publicUrl:
         messages: refer(sent),
       },
     },
-    components: { messages: { ...received, ...sent }, schemas },
+    components: { messages: all, schemas },
   }
 }

@@ -4,18 +4,9 @@ import { texts } from '../lib/i18n.ts'
 import { createExamples, merged } from './openapi-examples.ts'
 import { createSchemas, type Json } from './openapi-schemas.ts'
 
-const successHeaders = [
-  'X-Request-ID',
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-]
+const rateHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
-export type SuccessAnswer = {
-  description: string
-  headers: Json
-  content?: JsonContent
-}
+export type SuccessAnswer = { description: string; headers: Json; content?: JsonContent }
 export type JsonContent = { 'application/json': { schema: object } }
 
 /** The name of an example, and the fields that differ from the example of the schema. */
@@ -30,7 +21,7 @@ export function createComponents() {
   const errorResponses: Record<string, SharedError> = {}
 
   function headers(isLimited: boolean, more: string[] = []) {
-    const names = isLimited ? [...successHeaders, ...more] : ['X-Request-ID', ...more]
+    const names = ['X-Request-ID', ...(isLimited ? rateHeaders : []), ...more]
     return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
   }
 
@@ -83,26 +74,19 @@ export function createComponents() {
     }
   }
 
-  const responses = () =>
-    Object.fromEntries(
-      Object.entries(errorResponses).map(([name, shared]) => [name, errorResponse(shared)]),
-    )
-
-  return {
-    lift,
-    content,
-    success,
-    errors,
-    all: () => ({ responses: responses(), schemas, headers: headerComponents, securitySchemes }),
+  function all() {
+    const described = Object.entries(errorResponses).map(([name, it]) => [name, errorResponse(it)])
+    const responses = Object.fromEntries(described)
+    return { responses, schemas, headers: headerComponents, securitySchemes }
   }
+
+  return { lift, content, success, errors, all }
 }
 
 function failureExample(kind: ErrorKind) {
   const details = exampleDetails[kind]
-  return errorBody(
-    new AppError(kind, { value: 'notifications', ...(details && { details }) }),
-    'en',
-  )
+  const options = { value: 'notifications', ...(details && { details }) }
+  return errorBody(new AppError(kind, options), 'en')
 }
 
 const exampleDetails: Partial<Record<ErrorKind, FieldProblems>> = {

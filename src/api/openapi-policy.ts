@@ -37,11 +37,10 @@ export function policyOf(route: DescribedRoute, limits: RateLimits, description?
 function allowedOf({ access, scope }: DescribedRoute) {
   // Routes for commands are not described.
   if (access === 'public' || access === 'operator') return { sentence: undefined, fields: {} }
-  if (access === 'service')
-    return {
-      sentence: `Needs a service key with the scope \`${scope}\`.`,
-      fields: { 'x-scope': scope },
-    }
+  if (access === 'service') {
+    const sentence = `Needs a service key with the scope \`${scope}\`.`
+    return { sentence, fields: { 'x-scope': scope } }
+  }
   const { sentence, allowed } = people[access]
   return { sentence, fields: { 'x-roles': allowed } }
 }
@@ -57,14 +56,9 @@ const people = {
   },
 } as const
 
-type Counted = {
-  name: string
-  requests: number
-  window_seconds: number
-  per: keyof typeof keyNames
-}
+type Counted = NonNullable<ReturnType<typeof countedBy>>
 
-function countedBy({ limit, access }: DescribedRoute, limits: RateLimits): Counted | undefined {
+function countedBy({ limit, access }: DescribedRoute, limits: RateLimits) {
   if (limit === 'none') return undefined
   const name = limit === 'default' ? limitOf(access) : limit
   const rule: RateLimit = limits[name]
@@ -95,11 +89,10 @@ const keyNames = { user: 'user', service_key: 'service key', ip_address: 'IP add
 function sentenceOf({ name, requests, window_seconds, per }: Counted) {
   const count = new Intl.NumberFormat('en').format(requests)
   const limit = `${count} requests ${windowText(window_seconds)} of each ${keyNames[per]} (\`${name}\`)`
-  const otherwise = name === anonymousLimit ? ' With an access token it counts for the user.' : ''
+  const isAnonymous = name === 'RATE_LIMIT_ANONYMOUS'
+  const otherwise = isAnonymous ? ' With an access token it counts for the user.' : ''
   return `Counts towards the ${limit}.${otherwise}`
 }
-
-const anonymousLimit = 'RATE_LIMIT_ANONYMOUS'
 
 /** For example "a minute" or "in 15 minutes". */
 function windowText(seconds: number) {

@@ -73,14 +73,14 @@ function describeWebhooks(bodies: Described['webhooks'], components: Components)
       operationId: `webhook${pascalCase(type)}`,
       parameters: webhookHeaders,
       requestBody: { required: true, content },
-      responses: {
-        '2XX': { description: 'The event was received. Any other response is retried.' },
-      },
+      responses: { '2XX': received },
     }
     return [type, { post }]
   })
   return Object.fromEntries(described)
 }
+
+const received = { description: 'The event was received. Any other response is retried.' }
 
 const webhookHeaders = [
   ['webhook-id', 'The same in each attempt, to recognise repetitions.'],
@@ -125,32 +125,23 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
   const body = route.guardBody && requestBody?.content['application/json'].schema
   const parameters = rest['parameters'] as Parameter[] | undefined // the plugin's own document
   const kinds = errorKindsOf(route, declared, takesFile || body !== undefined)
-  const { operationId } = rest
+  const name = rest.operationId
+  const described = parameters && components.lift(parameters.map((one) => withWords(one, route)))
+  const content = body && components.content(closed(body), { name })
+  const answers = Object.entries(responses).map(([status, response]) => [
+    status,
+    components.success(response, isLimited, { name, change }),
+  ])
   return {
     ...rest,
-    ...(parameters && {
-      parameters: components.lift(parameters.map((one) => withWords(one, route))),
-    }),
+    ...(described !== undefined && { parameters: described }),
     ...policyOf(route, limits, rest.description),
     // The examples of the shared error responses that this operation may have.
     'x-errors': kinds,
     'x-error-reasons': reasonsOf(kinds),
     ...(takesFile && { requestBody }),
-    ...(body && {
-      requestBody: {
-        required: route.needsBody,
-        content: components.content(closed(body), { name: operationId }),
-      },
-    }),
-    responses: {
-      ...Object.fromEntries(
-        Object.entries(responses).map(([status, response]) => [
-          status,
-          components.success(response, isLimited, { name: operationId, change }),
-        ]),
-      ),
-      ...components.errors(kinds, isLimited),
-    },
+    ...(content && { requestBody: { required: route.needsBody, content } }),
+    responses: { ...Object.fromEntries(answers), ...components.errors(kinds, isLimited) },
   }
 }
 

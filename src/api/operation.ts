@@ -29,12 +29,7 @@ export const tags = {
 } as const
 type Tag = keyof typeof tags
 
-type Preset = {
-  access: Access
-  limit?: RouteLimit
-  scope?: ServiceScope
-  confirm?: Confirmation
-}
+type Preset = { access: Access; limit?: RouteLimit; scope?: ServiceScope; confirm?: Confirmation }
 
 type More = {
   /** Failures beyond those that follow from the route itself (access, limit, body). */
@@ -42,7 +37,7 @@ type More = {
   /** Query parameters, all optional. */
   query?: Record<string, TSchema>
   headers?: Record<string, TSchema>
-  successHeaders?: Record<string, string>
+  successHeaders?: Record<string, { description: string; schema: { type: 'string' } }>
   /** Fields of the response example that differ from the example of its schema. */
   example?: object
   /** The largest file, for a route that reads a file from its body itself. */
@@ -114,12 +109,7 @@ function detailOf(
       status,
       {
         description: statusTexts[Number(status)] ?? status,
-        headers: Object.fromEntries(
-          Object.entries(successHeaders).map(([name, text]) => [
-            name,
-            { description: text, schema: { type: 'string' as const } },
-          ]),
-        ),
+        headers: successHeaders,
         ...(schema && { content: { 'application/json': { schema } } }),
       },
     ]),

@@ -10,7 +10,10 @@ export const idempotencyHeader = { [header]: ClientId }
 export const idempotent = {
   headers: idempotencyHeader,
   successHeaders: {
-    'Idempotent-Replayed': '`true` if this repeats the response to an earlier request.',
+    'Idempotent-Replayed': {
+      description: '`true` if this repeats the response to an earlier request.',
+      schema: { type: 'string' as const },
+    },
   },
 }
 
