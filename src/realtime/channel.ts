@@ -6,15 +6,17 @@ import type { Core } from '../core.ts'
 import { createKeyedSemaphore, createSemaphore } from '../lib/concurrency.ts'
 import { asAppError } from '../lib/error-body.ts'
 import { AppError, throttled } from '../lib/errors.ts'
+import type { Locale } from '../lib/i18n.ts'
 import { type Limit, TokenBucket } from '../lib/limits.ts'
 import { createLru } from '../lib/lru.ts'
 import type { UserPrincipal } from '../lib/principal.ts'
-import { Connection, type ConnectionOptions, type InTurn, type ReplayPart } from './connection.ts'
+import { Connection, type InTurn, type ReplayPart } from './connection.ts'
 import {
   type ClientFrames,
   channelFrames,
   clientFrame,
   createDecoder,
+  type Decoded,
   errorFrame,
   type ReadyFrame,
   type ServerFrames,
@@ -40,11 +42,7 @@ type ChannelOptions = {
   onActive: (userId: string) => void
   /** @throws unauthorized, with its reason */
   authenticate: (token: string) => Promise<UserPrincipal>
-  counts: {
-    received: (type: string) => void
-    sent: () => void
-    closed: (code: number) => void
-  }
+  counts: { received: (type: string) => void; sent: () => void; closed: (code: number) => void }
 }
 
 export type Channel = ReturnType<typeof createChannel>
@@ -127,11 +125,18 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     const decoded = decodeOrRefuse(connection, value, now)
     if (!decoded) return
     counts.received(decoded.type)
+    void handle(decoded, connection, value)
+  }
+
+  async function handle({ handle, frame }: Decoded, connection: Connection, value: unknown) {
+    running++
     try {
-      const work = decoded.handle(decoded.frame, connection)
-      if (work) track(work, connection, value)
+      await handle(frame, connection)
     } catch (error) {
       refuse(connection, value, error)
+    } finally {
+      running--
+      if (running === 0) whenIdle()
     }
   }
 
@@ -146,21 +151,6 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
       if (!connection.countMalformed(now)) connection.close(closeCodes.malformedFrames)
       return undefined
     }
-  }
-
-  function track(work: Promise<void>, connection: Connection, frame: unknown) {
-    const settled = () => {
-      running--
-      if (running === 0) whenIdle()
-    }
-    running++
-    work.then(settled, (error: unknown) => {
-      try {
-        refuse(connection, frame, error)
-      } finally {
-        settled()
-      }
-    })
   }
 
   function refuse(connection: Connection, refused: unknown, error: unknown) {
@@ -227,23 +217,17 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
 
   const groups = [...new Set(Object.values(sent).flatMap(({ group }) => group ?? []))]
 
-  type Subscription = {
-    locale: ConnectionOptions['locale']
-    groups: readonly string[]
-    since?: string
-  }
+  type Subscription = { locale: Locale; groups: readonly string[]; since?: string }
 
   return {
     handlers,
     groups,
     schemas: { received: schemasOf(received), sent: schemasOf(sent) },
     /** @throws validation_error (`since`) */
-    connect(principal: UserPrincipal, subscription: Subscription): Connection {
-      const { locale, groups: subscribed, since } = subscription
-      const withheld = Object.keys(sent).filter((type) => {
-        const group = sent[type]?.group
-        return group !== undefined && !subscribed.includes(group)
-      })
+    connect(principal: UserPrincipal, { locale, groups: subscribed, since }: Subscription) {
+      const withheld = Object.entries(sent).flatMap(([type, { group }]) =>
+        group === undefined || subscribed.includes(group) ? [] : [type],
+      )
       return new Connection(principal, {
         locale,
         withheld: new Set(withheld),

@@ -39,10 +39,7 @@ const ReadyFrame = Type.Object(
   {
     type: Type.Literal('ready'),
     ...position,
-    unread: Type.Object({
-      messages: Count(2),
-      notifications: Count(1),
-    }),
+    unread: Type.Object({ messages: Count(2), notifications: Count(1) }),
   },
   { description: 'With `events=ready`: the first frame, with what the user has not read.' },
 )
@@ -93,6 +90,8 @@ export const channelFrames: ServerFrames = {
   error: { schema: ErrorFrame },
   resync: { schema: ResyncFrame },
 }
+
+export type Decoded = ReturnType<ReturnType<typeof createDecoder>>
 
 export function createDecoder(frames: ClientFrames) {
   const knownTypes = Object.keys(frames).join(', ')
