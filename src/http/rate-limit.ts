@@ -38,19 +38,10 @@ export function createRateLimiter(now: () => number, max = maxKeys) {
     return verdictOf(window, limit, now(), !window.isFull(limit, now()))
   }
 
-  return {
-    take,
-    peek,
-    giveBack: (key: string) => windows.peek(key)?.giveBack(),
-  }
+  return { take, peek, giveBack: (key: string) => windows.peek(key)?.giveBack() }
 }
 
-function verdictOf(
-  window: SlidingWindow,
-  limit: Limit,
-  time: number,
-  allowed: boolean,
-): RateVerdict {
+function verdictOf(window: SlidingWindow, limit: Limit, time: number, allowed: boolean) {
   const freeAt = window.freeAt(limit, time)
   return {
     allowed,

@@ -10,10 +10,7 @@ import type { DeliveryChannel } from '../lib/vocabulary.ts'
 import type { RetentionRule } from './retention.ts'
 
 export type DeliveryRow = typeof deliveries.$inferSelect
-export type Delivered = {
-  state: Exclude<DeliveryRow['state'], 'waiting'>
-  answer: string | null
-}
+export type Delivered = { state: Exclude<DeliveryRow['state'], 'waiting'>; answer: string | null }
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>
 
 const longestAnswer = 300

@@ -30,6 +30,8 @@ type Added = Pick<Head, 'receiver' | 'runAt'>
 type DueRow = Pick<Job, 'id' | 'kind' | 'receiver' | 'attempts'> & { payload: string }
 /** `attempts` includes the one that is due. */
 export type DueJob = Omit<DueRow, 'payload'> & { payload: unknown }
+/** Without `runAt` the job is given up. */
+export type Failure = { reason: string; runAt: number | undefined }
 type JobOptions = { id?: string; delayMilliseconds?: number; receiver?: string }
 
 // Metrics are read often, and counting a long queue in full would delay its jobs further.
@@ -177,13 +179,13 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     /** Makes an unfinished job due again after a delay, without counting an attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>
       update(id, { runAt: clock.now() + delayMilliseconds }),
-    postpone: (
-      id: string,
-      attempts: number,
-      { runAt, reason }: { runAt: number; reason: string },
-    ): void => update(id, { attempts, runAt, lastError: reason }),
-    markDead: (id: string, attempts: number, reason: string): void =>
-      update(id, { attempts, deadAt: clock.now(), lastError: reason }),
+    /** Postpones a job, or without a time marks it dead. */
+    fail: (id: string, attempts: number, { reason, runAt }: Failure): void =>
+      update(id, {
+        attempts,
+        lastError: reason,
+        ...(runAt === undefined ? { deadAt: clock.now() } : { runAt }),
+      }),
     /** Deletes the jobs of a deleted user among the next `limit` jobs.
      *  @returns the id of the last job examined; undefined when there is none */
     erase(userId: string, limit: number, after = ''): string | undefined {

@@ -2,7 +2,7 @@ import type { Core } from '../core.ts'
 import { PermanentFailure, RetryLater } from '../lib/errors.ts'
 import { withoutAddresses } from '../lib/text.ts'
 import type { Delivered, DeliveryRow } from './delivery-store.ts'
-import type { DueJob, JobKind, OutboxJobs, QueueName } from './outbox.ts'
+import type { DueJob, Failure, JobKind, OutboxJobs, QueueName } from './outbox.ts'
 
 /** Runs a job of one kind. An error postpones the job; a `PermanentFailure` gives it up at once. After a crash a job may
  *  run again with the same `id`, so receivers can recognise duplicates. An unfinished job, because it is long or the
@@ -65,8 +65,6 @@ const stopMilliseconds = 4_000
 /** Jobs of one kind for one receiver. `held` are in memory until their outcome is stored; of these, `ready` wait for a
  *  slot. */
 type Queue = QueueName & { held: Set<string>; ready: string[]; running: number }
-/** Without `runAt` the job is given up. */
-type Failure = { reason: string; runAt: number | undefined }
 type JobEnd = {
   again?: number | undefined
   failure?: Failure
@@ -223,10 +221,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
     alsoWrite(again === undefined && failure?.runAt === undefined)
     recordDelivery(job, end)
     if (failure) {
-      const { reason, runAt } = failure
-      if (runAt === undefined) outbox.markDead(id, attempts, reason)
-      else outbox.postpone(id, attempts, { runAt, reason })
-      return runAt === undefined ? 'given_up' : 'failed'
+      outbox.fail(id, attempts, failure)
+      return failure.runAt === undefined ? 'given_up' : 'failed'
     }
     if (again === undefined) outbox.delete(id)
     else outbox.requeue(id, again)
