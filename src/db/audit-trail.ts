@@ -108,24 +108,17 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
      *  @throws quota_exceeded */
     mustHaveLeft(userId: string, action: AuditAction, perHour: number): void {
       const since = gte(auditLog.at, clock.now() - hour)
-      const found = orm
-        .select({ times: count(), firstAt: min(auditLog.at) })
-        .from(auditLog)
-        .where(and(eq(auditLog.targetId, userId), eq(auditLog.action, action), since))
-        .get()
+      const which = and(eq(auditLog.targetId, userId), eq(auditLog.action, action), since)
+      const entries = { times: count(), firstAt: min(auditLog.at) }
+      const found = orm.select(entries).from(auditLog).where(which).get()
       if (!found || found.times < perHour) return
       throw throttled('quota_exceeded', (found.firstAt ?? 0) + hour - clock.now())
     },
-    findLatest: (action: AuditAction, targetIds?: readonly string[]): AuditRow | undefined =>
-      orm
-        .select()
-        .from(auditLog)
-        .where(
-          and(eq(auditLog.action, action), targetIds && inArray(auditLog.targetId, [...targetIds])),
-        )
-        .orderBy(desc(auditLog.id))
-        .limit(1)
-        .get(),
+    findLatest(action: AuditAction, targetIds?: readonly string[]): AuditRow | undefined {
+      const some = targetIds && inArray(auditLog.targetId, [...targetIds])
+      const which = and(eq(auditLog.action, action), some)
+      return orm.select().from(auditLog).where(which).orderBy(desc(auditLog.id)).limit(1).get()
+    },
     /** The details of the newest entry of an action, unless it is older than a day. */
     findRecentDetails(action: AuditAction): Record<string, string> | undefined {
       const row = this.findLatest(action)

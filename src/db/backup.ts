@@ -112,9 +112,7 @@ function check(path: string, name: string, prepare: (database: Database) => void
 
 /** SQLite reads a truncated last page as if it were padded with zeros. */
 function mustHaveWholePages(database: Database, path: string) {
-  const { page_size: pageBytes } = database
-    .query<{ page_size: number }, []>('PRAGMA page_size')
-    .get() ?? { page_size: 1 }
+  const pageBytes = Number(database.query('PRAGMA page_size').values()[0]?.[0])
   if (statSync(path).size % pageBytes !== 0) throw new Error('it is damaged: it is cut off')
 }
 

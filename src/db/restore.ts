@@ -118,14 +118,9 @@ const hasData = (path: string) => existsSync(path) && statSync(path).size > 0
 function chownToDirectoryOwner(directory: string, hasFiles: boolean) {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(directory)
-  const files = hasFiles ? readdirSync(join(directory, filesDirectory)) : []
-  const restored = [
-    databaseFile,
-    lockFile,
-    ...files.map((name) => join(filesDirectory, name)),
-    ...(hasFiles ? [filesDirectory] : []),
-  ]
-  for (const name of restored) {
+  const names = hasFiles ? ['', ...readdirSync(join(directory, filesDirectory))] : []
+  const files = names.map((name) => join(filesDirectory, name))
+  for (const name of [databaseFile, lockFile, ...files]) {
     const path = join(directory, name)
     if (lstatSync(path, { throwIfNoEntry: false })) lchownSync(path, uid, gid)
   }

@@ -63,14 +63,9 @@ export function listColumn(
   which: SQL | undefined,
   { limit = -1, sorted = false }: { limit?: number | undefined; sorted?: boolean } = {},
 ): string[] {
-  const order = sorted ? [asc(column)] : []
   const rows = orm.select({ value: sql<string>`${column}` }).from<SQLiteTable>(column.table)
-  const found = rows
-    .where(which)
-    .orderBy(...order)
-    .limit(limit)
-    .all()
-  return found.map(({ value }) => value)
+  const found = rows.where(which).limit(limit)
+  return (sorted ? found.orderBy(asc(column)) : found).all().map(({ value }) => value)
 }
 
 export const hasRow = (orm: Orm, table: SQLiteTable, which: SQL | undefined): boolean =>

@@ -30,6 +30,8 @@ export function openWalReader(databasePath: string) {
   const walFile = openSync(`${databasePath}-wal`, 'r')
   const databaseFile = openSync(databasePath, 'r')
   const header = Buffer.alloc(wholeIndexBytes)
+  const firstCopy = header.subarray(0, indexHeaderBytes)
+  const secondCopy = header.subarray(indexHeaderBytes, 2 * indexHeaderBytes)
   const seenHeader = Buffer.alloc(indexHeaderBytes)
   let frames = Buffer.alloc(0)
   let seen: WalIndex | undefined
@@ -39,14 +41,7 @@ export function openWalReader(databasePath: string) {
   function readHeader() {
     for (let n = 0; n < maxTries; n++) {
       readSync(indexFile, header, 0, wholeIndexBytes, 0)
-      const order = header.compare(
-        header,
-        indexHeaderBytes,
-        2 * indexHeaderBytes,
-        0,
-        indexHeaderBytes,
-      )
-      if (order === 0) return
+      if (firstCopy.equals(secondCopy)) return
     }
     throw new Error('the index of the wal cannot be read')
   }
@@ -122,13 +117,11 @@ export function openWalReader(databasePath: string) {
      *  @returns `gap` when the wal no longer contains every commit in between; the next call continues after the gap */
     read(take: TakePage): 'nothing' | 'pages' | 'gap' {
       readHeader()
-      if (header.compare(seenHeader, 0, indexHeaderBytes, 0, indexHeaderBytes) === 0) {
-        return 'nothing'
-      }
+      if (firstCopy.equals(seenHeader)) return 'nothing'
       const last = seen
       const index = readIndex()
       continueAfter(index)
-      header.copy(seenHeader, 0, 0, indexHeaderBytes)
+      firstCopy.copy(seenHeader)
       const from = last?.salts === index.salts ? last.frame : 0
       const commits = readFrames(index, from, take)
       // The wal was reset during the read.

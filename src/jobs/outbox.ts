@@ -1,7 +1,7 @@
-import { and, asc, count, eq, gt, isNotNull, isNull, lte, not, type SQL, sql } from 'drizzle-orm'
+import { and, count, eq, gt, isNotNull, isNull, lte, not, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { outbox } from '../db/schema.ts'
-import { lazyStatements, listById } from '../db/statements.ts'
+import { lazyStatements, listById, listColumn } from '../db/statements.ts'
 import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
@@ -43,6 +43,8 @@ type OutboxCore = { orm: Orm; newId: NewId; clock: Clock; afterCommit: AfterComm
 
 const inState = (state: JobState | undefined): SQL | undefined =>
   state && (state === 'dead' ? isNotNull(outbox.deadAt) : isNull(outbox.deadAt))
+
+const idsOf = (rows: { id: string }[]): string[] => rows.map(({ id }) => id)
 
 /** The job queue (transactional outbox): a job is inserted in the transaction of the change that needs it. */
 export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
@@ -87,12 +89,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   const remove = statement<unknown, [string]>('DELETE FROM outbox WHERE id = ?')
 
   function countSome(which: SQL): number {
-    const some = orm
-      .select({ one: sql`1`.as('one') })
-      .from(outbox)
-      .where(which)
-      .limit(countedAtMost)
-      .as('some')
+    const rows = orm.select({ id: outbox.id }).from(outbox).where(which)
+    const some = rows.limit(countedAtMost).as('some')
     return orm.select({ n: count() }).from(some).get()?.n ?? 0
   }
 
@@ -107,10 +105,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
 
   // Choice: webhook jobs do not count, because this server does not cause the backlog of a slow endpoint.
   function oldestAge(now: number): number {
-    const ages = [...heads()].map(({ kind, runAt }) =>
-      kind === 'webhook_delivery' ? 0 : now - runAt,
-    )
-    return Math.max(0, ...ages)
+    const counted = [...heads()].filter(({ kind }) => kind !== 'webhook_delivery')
+    return Math.max(0, ...counted.map(({ runAt }) => now - runAt))
   }
 
   function update(id: string, changes: Partial<Job>) {
@@ -134,9 +130,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     },
     heads,
     listDue: ({ kind, receiver }: QueueName, limit: number): string[] =>
-      due()
-        .all(kind, receiver, clock.now(), limit)
-        .map(({ id }) => id),
+      idsOf(due().all(kind, receiver, clock.now(), limit)),
     findDue(id: string): DueJob | undefined {
       const row = dueById().get(id, clock.now())
       return row ? { ...row, payload: JSON.parse(row.payload) } : undefined
@@ -149,9 +143,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     dropOldest({ kind, receiver }: QueueName, kept: number, limit: number): string[] {
       const excess = (waitingIn().get(kind, receiver, kept + limit)?.n ?? 0) - kept
       if (excess <= 0) return []
-      return removeOldest()
-        .all(kind, receiver, excess)
-        .map(({ id }) => id)
+      return idsOf(removeOldest().all(kind, receiver, excess))
     },
     find: (id: string): Job | undefined => orm.select().from(outbox).where(eq(outbox.id, id)).get(),
     list: (state: JobState | undefined, range: ListRange): Listing<Job> =>
@@ -169,9 +161,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       { since, last, limit }: { since: number; last: string; limit: number },
     ): string[] {
       const runAt = clock.now()
-      const ids = waitingAfter()
-        .all(kind, receiver, last, since, runAt, limit)
-        .map(({ id }) => id)
+      const ids = idsOf(waitingAfter().all(kind, receiver, last, since, runAt, limit))
       for (const id of ids) update(id, { runAt, attempts: 0 })
       if (ids.length > 0) afterCommit(() => onAdded({ receiver, runAt }))
       return ids
@@ -189,33 +179,21 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     /** Deletes the jobs of a deleted user among the next `limit` jobs.
      *  @returns the id of the last job examined; undefined when there is none */
     erase(userId: string, limit: number, after = ''): string | undefined {
-      const next = orm
-        .select({ id: outbox.id })
-        .from(outbox)
-        .where(gt(outbox.id, after))
-        .orderBy(asc(outbox.id))
-        .limit(limit)
-        .all()
-      const last = next.at(-1)?.id
-      const of = sql`json_extract(${outbox.payload}, '$.user_id') = ${userId}`
-      const read = and(gt(outbox.id, after), lte(outbox.id, last ?? after))
-      orm
-        .delete(outbox)
-        .where(and(read, of, not(eq(outbox.kind, 'erasure'))))
-        .run()
+      const isLater = gt(outbox.id, after)
+      const last = listColumn(orm, outbox.id, isLater, { limit, sorted: true }).at(-1)
+      const isTheirs = sql`json_extract(${outbox.payload}, '$.user_id') = ${userId}`
+      const isErasure = eq(outbox.kind, 'erasure')
+      const which = and(isLater, lte(outbox.id, last ?? after), isTheirs, not(isErasure))
+      orm.delete(outbox).where(which).run()
       return last
     },
     /** Counts jobs by kind and state; combinations without jobs are absent. */
     countByKind: (): { kind: string; state: JobState; count: number }[] =>
-      jobStates.flatMap((state) =>
-        orm
-          .select({ kind: outbox.kind, count: count() })
-          .from(outbox)
-          .where(inState(state))
-          .groupBy(outbox.kind)
-          .all()
-          .map((row) => ({ ...row, state })),
-      ),
+      jobStates.flatMap((state) => {
+        const kinds = orm.select({ kind: outbox.kind, count: count() }).from(outbox)
+        const rows = kinds.where(inState(state)).groupBy(outbox.kind).all()
+        return rows.map((row) => ({ ...row, state }))
+      }),
     stats: (): OutboxStats => ({
       waiting: countSome(isNull(outbox.deadAt)),
       dead: countSome(isNotNull(outbox.deadAt)),
