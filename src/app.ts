@@ -33,7 +33,8 @@ type AppOptions = {
 /** Seconds without traffic until a connection is closed, also while a client does not read its response. */
 const idleTimeout = 30
 
-export function createApp({ config, log, clock, settings }: Core, options: AppOptions) {
+export function createApp(core: Core, options: AppOptions) {
+  const { config, log, clock, settings } = core
   const { modules, channel, version } = options
   const { publicUrl, tls } = config
   const api = lazy(() =>
@@ -79,7 +80,7 @@ export function createApp({ config, log, clock, settings }: Core, options: AppOp
       createErrorAnswer(log, clock.now, (set, context) => missingPage(set, context, settings)),
     )
     .onRequest(
-      createPipeline({
+      createPipeline(core, {
         ...options.pipeline,
         openAnswers,
         peerOf: (request) => app.server?.requestIP(request)?.address,

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import type { createApp } from './app.ts'
-import type { Config } from './config.ts'
+import type { Core } from './core.ts'
 import {
   type Certificate,
   ciphers,
@@ -8,9 +8,8 @@ import {
   readCertificate,
   type TlsFiles,
 } from './http/certificate.ts'
-import { type Clock, isoTime } from './lib/clock.ts'
+import { isoTime } from './lib/clock.ts'
 import { StartError } from './lib/errors.ts'
-import type { Log } from './lib/log.ts'
 import type { Channel } from './realtime/channel.ts'
 
 export const stopDeadlineMilliseconds = 10_000
@@ -19,19 +18,12 @@ const certificatePollMilliseconds = 10_000
 
 type App = ReturnType<typeof createApp>
 type Server = NonNullable<App['server']>
-type Parts = {
-  app: App
-  channel: Channel
-  config: Pick<Config, 'host' | 'port' | 'tls'>
-  clock: Clock
-  log: Log
-  /** Called when the port is lost. */
-  onFatal: (error: unknown) => void
-}
+/** `onFatal` is called when the port is lost. */
+type Parts = { app: App; channel: Channel; onFatal: (error: unknown) => void }
 
 /** Listens until `stop`. Reloads the certificate when its files change.
  *  @throws StartError with one line for the operator */
-export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
+export function listen({ config, clock, log }: Core, { app, channel, onFatal }: Parts) {
   const { host, tls } = config
   let port = config.port
   let servers: Server[] = []

@@ -13,8 +13,6 @@ import { createS3Storage, startMovingFiles } from './files/s3.ts'
 import { type FileStorage, filesDirectory } from './files/storage.ts'
 import { refusalOfToken } from './http/bearer.ts'
 import { listenForCommands } from './http/command-socket.ts'
-import { createCors } from './http/cors.ts'
-import { createRateLimiter } from './http/rate-limit.ts'
 import { createRequestLog } from './http/request-log.ts'
 import { serveStandby } from './http/standby-server.ts'
 import { createDeliveryStore } from './jobs/delivery-store.ts'
@@ -200,27 +198,17 @@ export async function openService(
       },
     },
   })
-  const startWork = () => {
+  function startWork(): (() => void | Promise<void>)[] {
     const runner = startRunner(core, {
       // Each kind has its handler in one module; a test checks that none is missing.
       handlers: Object.assign({}, ...modules.map(({ jobs }) => jobs)) as JobHandlers,
       random: Math.random,
       onOutcome: metrics.jobs,
     })
-    const stopRetention = startRetention(
-      core,
-      modules.flatMap(({ retention = [] }) => retention),
-    )
-    const stopMoving = startMoving()
-    const stopForgetting = forgetting.start()
-    return () => {
-      stopForgetting()
-      stopMoving()
-      stopRetention()
-      return runner.stop()
-    }
+    const rules = modules.flatMap(({ retention = [] }) => retention)
+    return [startRetention(core, rules), startMoving(), forgetting.start(), runner.stop]
   }
-  const stopWork = isForCommand ? async () => {} : startWork()
+  const stops = isForCommand ? [] : startWork()
   const stopWatching = replica ? watchLead(replica, channel, log) : () => {}
 
   const requestLog = createRequestLog(log, clock, config.requestLog)
@@ -238,19 +226,8 @@ export async function openService(
     isReady: async () =>
       !channel.isDraining() && replica?.isWritable() !== false && (await storage.isWritable()),
     pipeline: {
-      newId,
       isCutOff: () => replica?.isCutOff() === true,
-      limiter: createRateLimiter(clock.now),
-      limits: config.limits,
-      trustedProxies: config.trustedProxies,
-      now: clock.now,
-      cors: createCors({
-        origins: config.corsOrigins,
-        publicUrl,
-        now: clock.now,
-        onRefused: (origin) => noteRefusedOrigin(core, origin),
-      }),
-      isHttps: publicUrl.startsWith('https:'),
+      onRefusedOrigin: (origin) => noteRefusedOrigin(core, origin),
       verifyToken: accounts.verifyToken,
       shareReads: storage.shareReads,
       findPrincipal(claims) {
@@ -273,7 +250,7 @@ export async function openService(
     async close() {
       await channel.drain()
       for (const module of modules) module.stop?.()
-      await stopWork()
+      for (const stop of stops) await stop()
       stopWatching()
       mailer.close()
       metrics.stop()
@@ -461,13 +438,12 @@ export async function serve(
     return undefined
   })
   const onFatal = exitWith('the port could not be opened again with the renewed certificate')
-  const { clock } = core
-  const listener = await Promise.try(() =>
-    listen({ app, channel, config, clock, log, onFatal }),
-  ).catch(async (error: unknown) => {
-    await service.close()
-    throw error
-  })
+  const listener = await Promise.try(() => listen(core, { app, channel, onFatal })).catch(
+    async (error: unknown) => {
+      await service.close()
+      throw error
+    },
+  )
 
   const stopCommands = listenForCommands(app, config.dataDir)
   replica?.serve()

@@ -1,3 +1,4 @@
+import type { Core } from '../core.ts'
 import { hour } from '../lib/clock.ts'
 
 const exposed =
@@ -6,20 +7,14 @@ const exposed =
 /** Anybody can send any origin, and each is logged and stored. */
 const reportedPerHour = 10
 
-type CorsOptions = {
-  origins: readonly string[]
-  publicUrl: string
-  now: () => number
-  onRefused: (origin: string) => void
-}
-
-export function createCors({ origins, publicUrl, now, onRefused }: CorsOptions) {
+export function createCors({ config, clock }: Core, onRefused: (origin: string) => void) {
+  const { corsOrigins: origins, publicUrl } = config
   const reported = new Set<string>()
   let since = 0
 
   function report(origin: string) {
-    if (now() - since >= hour) {
-      since = now()
+    if (clock.now() - since >= hour) {
+      since = clock.now()
       reported.clear()
     }
     if (origin === publicUrl || reported.has(origin) || reported.size >= reportedPerHour) return

@@ -1,34 +1,27 @@
 import type { PreContext } from 'elysia'
+import type { Core } from '../core.ts'
 import type { ShareReads } from '../db/writer.ts'
 import { AppError, invalidField } from '../lib/errors.ts'
-import type { NewId } from '../lib/ids.ts'
 import { ipGroup, ipv6Network } from '../lib/ip-network.ts'
 import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
 import { bearerServiceKey, bearerToken, socketToken, tokenRefusal } from './bearer.ts'
 import { guardLength, readJson } from './body.ts'
-import { clientIp, type Network } from './client-ip.ts'
+import { clientIp } from './client-ip.ts'
 import { operatorOf } from './command-socket.ts'
 import { isRequired } from './confirmation.ts'
-import { isPreflight, preflightHeaders } from './cors.ts'
+import { createCors, isPreflight, preflightHeaders } from './cors.ts'
 import { noteContext } from './observe-requests.ts'
 import type { OpenAnswers } from './open-answers.ts'
-import type { RateLimit, RateLimiter, RateLimits, RateVerdict } from './rate-limit.ts'
+import { createRateLimiter, type RateLimit, type RateVerdict } from './rate-limit.ts'
 import { type Access, RequestContext, type RouteLimit } from './request-context.ts'
 import type { RoutePolicy } from './route-table.ts'
 
 export type PipelineOptions = {
-  newId: NewId
-  /** Milliseconds since the epoch. */
-  now: () => number
   peerOf: (request: Request) => string | undefined
   openAnswers: OpenAnswers
-  limiter: RateLimiter
-  limits: RateLimits
-  trustedProxies: readonly Network[]
-  cors: (request: globalThis.Headers) => Record<string, string>
-  isHttps: boolean
-  /** The claims of a valid, unexpired access token, without a database query. */
+  onRefusedOrigin: (origin: string) => void
   shareReads: ShareReads
+  /** The claims of a valid, unexpired access token, without a database query. */
   verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
   /** Undefined for deleted and disabled users and for revoked sessions. */
   findPrincipal: (claims: AccessClaims) => UserPrincipal | undefined
@@ -48,8 +41,13 @@ type Headers = Hook['set']['headers']
  *  rate limit, route, session and role; then reads the body and checks its size, content type and JSON; then the fields
  *  of query and body; last the confirmation of the session. Every response has the headers that it sets, errors
  *  included. */
-export function createPipeline(options: PipelineOptions) {
-  const { newId, openAnswers, limiter, limits, trustedProxies, isHttps } = options
+export function createPipeline(core: Core, options: PipelineOptions) {
+  const { newId, clock, config } = core
+  const { limits, trustedProxies } = config
+  const { openAnswers } = options
+  const limiter = createRateLimiter(clock.now)
+  const cors = createCors(core, options.onRefusedOrigin)
+  const isHttps = config.publicUrl.startsWith('https:')
   const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
 
   // The framework reads this function's source text: only members of `hook` may be used, and not `server`. Otherwise it
@@ -103,7 +101,7 @@ export function createPipeline(options: PipelineOptions) {
     const requestId = newId()
     headers['x-request-id'] = requestId
     Object.assign(headers, common)
-    Object.assign(headers, options.cors(request.headers))
+    Object.assign(headers, cors(request.headers))
     return new RequestContext(requestId, request, findIp)
   }
 
@@ -210,14 +208,14 @@ export function createPipeline(options: PipelineOptions) {
 
   function authorizeService({ scope }: RoutePolicy, text: string | undefined, request: Request) {
     const key = text === undefined ? undefined : options.findServiceKey(text)
-    if (!key) throw new AppError(tokenRefusal(request, 'service', options.now()))
+    if (!key) throw new AppError(tokenRefusal(request, 'service', clock.now()))
     if (!scope || !key.scopes.includes(scope))
       throw new AppError('scope_required', { value: scope })
     return key
   }
 
   function authorizePerson({ access }: RoutePolicy, claims: Bearer['claims'], request: Request) {
-    if (!claims) throw new AppError(tokenRefusal(request, access, options.now()))
+    if (!claims) throw new AppError(tokenRefusal(request, access, clock.now()))
     const principal = options.findPrincipal(claims)
     if (!principal) throw new AppError('session_ended')
     const refusal = refusalOf(access, principal)

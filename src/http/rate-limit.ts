@@ -13,8 +13,6 @@ export type RateVerdict = {
   retryAfterSeconds: number
 }
 
-export type RateLimiter = ReturnType<typeof createRateLimiter>
-
 const maxKeys = 100_000
 
 /** Sliding windows by key. Beyond `max` keys the least recently used one is dropped. */
