@@ -34,7 +34,7 @@ type AppOptions = {
 const idleTimeout = 30
 
 export function createApp(core: Core, options: AppOptions) {
-  const { config, log, clock, settings } = core
+  const { config, settings } = core
   const { modules, channel, version } = options
   const { publicUrl, tls } = config
   const api = lazy(() =>
@@ -77,7 +77,7 @@ export function createApp(core: Core, options: AppOptions) {
     .use(routeBase)
     .onError(
       { as: 'global' },
-      createErrorAnswer(log, clock.now, (set, context) => missingPage(set, context, settings)),
+      createErrorAnswer(core, (set, context) => missingPage(set, context, settings)),
     )
     .onRequest(
       createPipeline(core, {

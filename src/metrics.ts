@@ -15,18 +15,12 @@ import { freeBytesAt } from './lib/free-space.ts'
 import { closeCodes } from './realtime/hub.ts'
 import type { ReplicaStats } from './replication/replication.ts'
 
-/** Collecting takes 3 ms of the event loop and has no rate limit, so scrapes within this time share a result. */
-const defaultSharedMilliseconds = 1_000
-
 export type Metrics = ReturnType<typeof createMetrics>
 
 /** The metrics for Prometheus. Other modules count events through the functions returned here and do not depend on the
- *  library; gauges are read at each scrape. */
-export function createMetrics(
-  version: string,
-  clock: Clock,
-  sharedMilliseconds = defaultSharedMilliseconds,
-) {
+ *  library; gauges are read at each scrape.
+ *  @param sharedMilliseconds for which scrapes share a result: collecting takes 3 ms and has no rate limit */
+export function createMetrics(version: string, clock: Clock, sharedMilliseconds = 1_000) {
   const registry = new Registry()
   readProcess(registry, version)
   let shared = { at: Number.NEGATIVE_INFINITY, text: Promise.resolve('') }
@@ -317,11 +311,10 @@ function countOpenFiles() {
   return statSync(files).size || readdirSync(files).length
 }
 
+type Readings = Record<string, readonly [help: string, read: () => number]>
+
 /** Registers metrics that are read at each scrape, by name with help text and reader. A name in `_total` is a counter. */
-function addReadings(
-  registry: Registry,
-  readings: Record<string, readonly [help: string, read: () => number]>,
-) {
+function addReadings(registry: Registry, readings: Readings) {
   for (const [name, [help, read]] of Object.entries(readings)) {
     const Kind: typeof Counter | typeof Gauge = name.endsWith('_total') ? Counter : Gauge
     new Kind({

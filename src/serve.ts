@@ -211,7 +211,7 @@ export async function openService(
   const stops = isForCommand ? [] : startWork()
   const stopWatching = replica ? watchLead(replica, channel, log) : () => {}
 
-  const requestLog = createRequestLog(log, clock, config.requestLog)
+  const requestLog = createRequestLog(core)
   const app = createApp(core, {
     onAnswered(answered) {
       metrics.countRequest(answered)

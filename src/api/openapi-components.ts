@@ -32,11 +32,8 @@ export function createComponents() {
     return { 'application/json': { schema: lifted, example } }
   }
 
-  function success(
-    { content: body, ...response }: SuccessAnswer,
-    isLimited: boolean,
-    example: Example,
-  ) {
+  function success(answer: SuccessAnswer, isLimited: boolean, example: Example) {
+    const { content: body, ...response } = answer
     return {
       ...response,
       headers: { ...headers(isLimited), ...response.headers },

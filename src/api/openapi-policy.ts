@@ -109,11 +109,8 @@ const units = [
 ] as const
 
 /** The errors of an operation: those it declares, and those that follow from its access, its limit and its body. */
-export function errorKindsOf(
-  { access, limit, method, confirm, path }: DescribedRoute,
-  declared: ErrorKind[],
-  hasBody: boolean,
-) {
+export function errorKindsOf(route: DescribedRoute, declared: ErrorKind[], hasBody: boolean) {
+  const { access, limit, method, confirm, path } = route
   const implied: [boolean, ...ErrorKind[]][] = [
     [hasBody, 'body_too_large'],
     [access !== 'public', ...tokenRefusals, ...(refusals[access] ?? [])],

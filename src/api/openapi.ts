@@ -29,10 +29,8 @@ const sourcePath = '/routes'
 
 /** The OpenAPI 3.1 description of the routes of an application's parts, from the output of the swagger plugin. Adds the
  *  security, the error responses and the common headers of each operation, from the options that the pipeline enforces. */
-export async function describeApi(
-  parts: readonly AnyElysia[],
-  { version, publicUrl, limits, webhooks }: Described,
-) {
+export async function describeApi(parts: readonly AnyElysia[], described: Described) {
+  const { version, publicUrl, limits, webhooks } = described
   const routes: AnyElysia = new Elysia()
   for (const part of parts) routes.use(part)
   const known = new Map(describedRoutes(routes).map((route) => [keyOf(route), route]))

@@ -21,10 +21,7 @@ const startDeadlineMilliseconds = 5_000
 /** Lets a command call the service of the data directory: the running server over its socket, or else a service opened for
  *  this command, which runs no jobs.
  *  @throws StartError when there is no database, or another process holds the directory and does not respond */
-export async function withService(
-  terminal: Terminal,
-  work: (call: Call) => Promise<void>,
-): Promise<void> {
+export async function withService(terminal: Terminal, work: (call: Call) => Promise<void>) {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   mustExist(config.dataDir)
   const { send, close } = await connect(config, terminal)

@@ -22,11 +22,7 @@ export function datedName(prefix: string): string {
  *  directory of uploaded files it packs those as well, except files removed during the copy.
  *  @returns the number of files that the database still names but that are missing on the disk
  *  @throws StartError with one line for the operator; `target` is then unchanged */
-export async function backUp(
-  directory: string,
-  target: string,
-  filesDirectory?: string,
-): Promise<number> {
+export async function backUp(directory: string, target: string, filesDirectory?: string) {
   const staged = `${target}.${process.pid}.partial`
   try {
     await copyDatabase(directory, staged)

@@ -95,11 +95,7 @@ export function mustBeCurrent(sqlite: Database, path: string): void {
 
 /** Returns the version of a database; 0 for an empty one.
  *  @throws StartError for a database of a newer, an unreleased or another program */
-export function knownVersion(
-  sqlite: Database,
-  path: string,
-  steps: readonly string[] = migrations,
-): number {
+export function knownVersion(sqlite: Database, path: string, steps = migrations): number {
   const version = versionOf(sqlite)
   const isOurs = pragma(sqlite, 'application_id') === applicationId
   if (!isOurs && (version > 0 || sqlite.query('SELECT 1 FROM sqlite_schema').get())) {

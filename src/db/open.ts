@@ -149,10 +149,7 @@ export function prepareDirectory(directory: string) {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (cause) {
-    throw new StartError(
-      `cannot write to the data directory ${directory}: ${explainFailure(cause)}`,
-      { cause },
-    )
+    throw failure(`cannot write to the data directory ${directory}`, cause)
   }
 }
 
@@ -169,9 +166,7 @@ function mustAcceptWrites({ path, touch }: Connection) {
   try {
     touch()
   } catch (cause) {
-    throw new StartError(`cannot write to the database ${path}: ${explainFailure(cause)}`, {
-      cause,
-    })
+    throw failure(`cannot write to the database ${path}`, cause)
   }
 }
 
@@ -184,7 +179,7 @@ function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
     return configure(sqlite, path, synchronous)
   } catch (cause) {
     sqlite?.close()
-    throw new StartError(`cannot use the database ${path}: ${explainFailure(cause)}`, { cause })
+    throw failure(`cannot use the database ${path}`, cause)
   }
 }
 
@@ -237,6 +232,9 @@ function configure(sqlite: Database, path: string, synchronous: 'NORMAL' | 'FULL
   }
 }
 
+const failure = (what: string, cause: unknown) =>
+  new StartError(`${what}: ${explainFailure(cause)}`, { cause })
+
 export function explainFailure(error: unknown): string {
   const { code, message } = error as { code?: string; message: string }
   if (code?.startsWith('SQLITE_IOERR')) return `${message}: the disk is full or failing`
@@ -247,10 +245,7 @@ export function explainFailure(error: unknown): string {
  *  however the process dies.
  *  @returns the function that unlocks it, or undefined when another process still holds it after `waitMilliseconds`
  *  @throws StartError when the file cannot be used */
-export function lockDirectory(
-  directory: string,
-  waitMilliseconds: number,
-): (() => void) | undefined {
+export function lockDirectory(directory: string, waitMilliseconds: number) {
   const path = join(directory, lockFile)
   let lock: Database | undefined
   try {
@@ -262,7 +257,7 @@ export function lockDirectory(
   } catch (cause) {
     lock?.close()
     if ((cause as { code?: string }).code === 'SQLITE_BUSY') return undefined
-    throw new StartError(`cannot use ${path}: ${explainFailure(cause)}`, { cause })
+    throw failure(`cannot use ${path}`, cause)
   }
   const held = lock
   return () => {

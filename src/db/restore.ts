@@ -53,11 +53,7 @@ export async function restore(file: string, directory: string, options: Options)
 /** Replaces the database of a data directory. The new one is complete and checked before anything is replaced.
  *  @returns the paths of the replaced database and files, if there were any
  *  @throws StartError with one line for the operator; the directory is then unchanged */
-export async function restoreFrom(
-  source: RestoreSource,
-  directory: string,
-  options: Options,
-): Promise<string[]> {
+export async function restoreFrom(source: RestoreSource, directory: string, options: Options) {
   prepareDirectory(directory)
   const unlock = lockDirectory(directory, 0)
   if (!unlock) throw new StartError(`a hostline is running on ${directory}: stop it first`)

@@ -1,3 +1,4 @@
+import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
 import { hour } from '../lib/clock.ts'
 
@@ -39,13 +40,9 @@ export function createCors({ config, clock }: Core, onRefused: (origin: string) 
 
 /** Whether a page of this origin may open a socket; CORS does not cover sockets. Without configured origins every page
  *  may. Clients other than browsers send no origin, and may too. */
-export function mayOpenSocket(
-  request: Headers,
-  origins: readonly string[],
-  publicUrl: string,
-): boolean {
+export function mayOpenSocket(request: Headers, { corsOrigins, publicUrl }: Config): boolean {
   const origin = request.get('origin')
-  return origin === null || origins.length === 0 || [...origins, publicUrl].includes(origin)
+  return origin === null || corsOrigins.length === 0 || [...corsOrigins, publicUrl].includes(origin)
 }
 
 export function isPreflight(request: Request): boolean {

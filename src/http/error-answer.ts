@@ -1,7 +1,7 @@
+import type { Core } from '../core.ts'
 import { asAppError, errorBody } from '../lib/error-body.ts'
 import { AppError } from '../lib/errors.ts'
 import { texts } from '../lib/i18n.ts'
-import type { Log } from '../lib/log.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** In error responses: the reason, if several reasons share one code. */
@@ -18,7 +18,7 @@ type Hook = {
 }
 
 /** @param missingPage for browsers that ask for a page that does not exist */
-export function createErrorAnswer(log: Log, now: () => number, missingPage: MissingPage) {
+export function createErrorAnswer({ log, clock }: Core, missingPage: MissingPage) {
   return ({ code, error, request, context, set }: Hook) => {
     const answer = code === 'NOT_FOUND' ? new AppError('not_found') : asAppError(error)
     context.failure = answer
@@ -31,7 +31,7 @@ export function createErrorAnswer(log: Log, now: () => number, missingPage: Miss
       // A limit of a module replaces that of all requests.
       const { retryAfterSeconds = 1 } = answer
       set.headers['x-ratelimit-remaining'] = 0
-      set.headers['x-ratelimit-reset'] = Math.ceil(now() / 1_000) + retryAfterSeconds
+      set.headers['x-ratelimit-reset'] = Math.ceil(clock.now() / 1_000) + retryAfterSeconds
     }
     if (answer.kind === 'not_found' && asksForPage(request)) return missingPage(set, context)
     return errorBody(answer, context.locale)

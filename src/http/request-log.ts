@@ -1,11 +1,9 @@
-import { type Clock, minute } from '../lib/clock.ts'
-import type { Log } from '../lib/log.ts'
+import type { Core } from '../core.ts'
+import { minute } from '../lib/clock.ts'
 import type { Answered } from './observe-requests.ts'
 
 export const requestLogModes = ['errors', 'all', 'off'] as const
-type RequestLogMode = (typeof requestLogModes)[number]
 
-type Options = { mode: RequestLogMode; hasAddresses: boolean }
 type Refused = { bearer: object | undefined; counts: Record<string, number> }
 
 /** Enough lines for programs that ban addresses, but a bound for attacks from many addresses. */
@@ -13,7 +11,8 @@ const wrongPasswordsAMinute = 60
 
 /** Logs a line for each request, in mode `errors` only for refused and failed ones. Refused anonymous requests and 429s
  *  could fill the disk, so they are only counted and logged once a minute. */
-export function createRequestLog(log: Log, clock: Clock, { mode, hasAddresses }: Options) {
+export function createRequestLog({ log, clock, config }: Core) {
+  const { mode, hasAddresses } = config.requestLog
   const refused = new Map<string, Refused>()
   let wrongPasswords = 0
 

@@ -242,11 +242,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
     return { reason, runAt: clock.now() + Math.max(requested, delay(attempts)) }
   }
 
-  function report(
-    { id, kind, receiver, attempts }: DueJob,
-    outcome: JobOutcome,
-    { reason }: Failure,
-  ) {
+  function report(job: DueJob, outcome: JobOutcome, { reason }: Failure) {
+    const { id, kind, receiver, attempts } = job
     const fields = { job: id, kind, attempts, reason }
     if (outcome === 'given_up') return log.error('a job was given up', fields)
     // An endpoint that is down must not fill the log.

@@ -1,4 +1,4 @@
-import { type FieldProblem, problem } from './errors.ts'
+import { problem } from './errors.ts'
 import { type Locale, type Texts, texts } from './i18n.ts'
 import { textProblem } from './text.ts'
 
@@ -57,11 +57,7 @@ export function mailButton(kind: MailKind, locale: Locale): string {
 export const maxTextLength = { subject: 200, body: 10_000 } as const
 
 /** The problem of a text that an operator wrote. */
-export function mailTextProblem(
-  kind: MailKind,
-  part: keyof MailText,
-  text: string,
-): FieldProblem | undefined {
+export function mailTextProblem(kind: MailKind, part: keyof MailText, text: string) {
   const rule = { min: 1, max: maxTextLength[part], notBlank: true }
   const wrong = textProblem(text, { ...rule, noControlCharacters: part === 'subject' })
   if (wrong) return wrong

@@ -2,14 +2,11 @@
 export type Answer = { status: number; retryAfter: string | null; text: string }
 
 /** Sends one request, does not follow redirects, and reads the start of the response. */
-export async function exchange(
-  url: string | URL,
-  request: BunFetchRequestInit,
-  textBytes: number,
-): Promise<Answer> {
+export async function exchange(url: string | URL, request: BunFetchRequestInit, bytes: number) {
   const response = await fetch(url, { ...request, redirect: 'manual' })
   const retryAfter = response.headers.get('retry-after')
-  return { status: response.status, retryAfter, text: await readStart(response, textBytes) }
+  const text = await readStart(response, bytes)
+  return { status: response.status, retryAfter, text } satisfies Answer
 }
 
 /** Calls `work` with a signal that aborts after a time, or with `signal`.

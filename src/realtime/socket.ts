@@ -30,12 +30,11 @@ export const socketQuery = (channel: Channel) => ({
 })
 
 /** The WebSocket upgrade; the pipeline has checked the token. */
-export function socketRoute(channel: Channel, { corsOrigins, publicUrl }: Config) {
+export function socketRoute(channel: Channel, config: Config) {
   return new Elysia({ name: 'socket' }).use(routeBase).get(
     '/v1/chat/ws',
     ({ request, server, context, set }) => {
-      if (!mayOpenSocket(request.headers, corsOrigins, publicUrl))
-        throw new AppError('origin_not_allowed')
+      if (!mayOpenSocket(request.headers, config)) throw new AppError('origin_not_allowed')
       if (channel.isDraining()) throw new AppError('unavailable', { retryAfterSeconds: 1 })
       // The runtime would answer another version by itself.
       if (request.headers.get('sec-websocket-version') !== '13')

@@ -6,18 +6,15 @@ import type { PreferenceLinks } from './preference-links.ts'
 /** Marks a link in the HTML of a mail as its button. Texts of people are escaped and cannot contain it. */
 export const buttonMark = 'data-button=""'
 
+type Style = { settings: Settings; links: PreferenceLinks }
+
 /** Gives every mail the name, logo and colour of the platform: its sender, head, button and foot. */
-export function createPlatformMailer(
-  mailer: Mailer,
-  { settings, links }: { settings: Settings; links: PreferenceLinks },
-): Mailer {
+export function createPlatformMailer(mailer: Mailer, { settings, links }: Style): Mailer {
   return {
-    send: ({ face = settings, ...mail }) => {
+    send({ face = settings, ...mail }) {
       const { about, locale } = mail
-      const unsubscribeUrl = about && links.urlFor(about.userId, about.types, locale)
-      return mailer.send(
-        inPlatformStyle({ ...mail, ...(unsubscribeUrl && { unsubscribeUrl }) }, face),
-      )
+      const own = about && { unsubscribeUrl: links.urlFor(about.userId, about.types, locale) }
+      return mailer.send(inPlatformStyle({ ...mail, ...own }, face))
     },
     close: mailer.close,
   }
@@ -53,11 +50,7 @@ function footOf({ locale, unsubscribeUrl }: Mail, settings: ShownSettings): Foot
   ]
 }
 
-function documentOf(
-  { locale, subject, html }: Mail,
-  settings: ShownSettings,
-  foot: string,
-): string {
+function documentOf({ locale, subject, html }: Mail, settings: ShownSettings, foot: string) {
   const name = Bun.escapeHTML(settings.get('platform_name'))
   const [logo, accent] = [settings.get('logo_url'), settings.get('accent')]
   const head = logo
