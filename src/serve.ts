@@ -209,7 +209,7 @@ export async function openService(
     return [startRetention(core, rules), startMoving(), forgetting.start(), runner.stop]
   }
   const stops = isForCommand ? [] : startWork()
-  const stopWatching = replica ? watchLead(replica, channel, log) : () => {}
+  const stopWatching = replica && watchLead(replica, channel, log)
 
   const requestLog = createRequestLog(core)
   const app = createApp(core, {
@@ -251,7 +251,7 @@ export async function openService(
       await channel.drain()
       for (const module of modules) module.stop?.()
       for (const stop of stops) await stop()
-      stopWatching()
+      stopWatching?.()
       mailer.close()
       metrics.stop()
       requestLog.stop()
@@ -270,11 +270,6 @@ type Outside = {
   fileStorage: FileStorage
   replica: Replica | undefined
   substitutes: Substitutes
-}
-
-function drillOf(settings: Config['replica'], replica?: Replica, verify?: () => Promise<void>) {
-  if (!replica || !verify || !settings?.hasDrill) return undefined
-  return { lastAt: replica.lastDrillAt, note: replica.noteDrill, verify }
 }
 
 const leadPollMilliseconds = 250
@@ -299,7 +294,11 @@ function watchLead({ isCutOff }: Replica, channel: Channel, log: Log): () => voi
 async function createModules(core: Core, outside: Outside) {
   const { mailer, links, pushes, vitals, fileStorage, replica, substitutes } = outside
   const { dataDir, minFreeBytes } = core.config
-  const { ticketsPerDay, freeBytes = () => freeBytesAt(dataDir) } = substitutes
+  const {
+    ticketsPerDay,
+    verifyReplica: verify,
+    freeBytes = () => freeBytesAt(dataDir),
+  } = substitutes
   const resolveUser = (reference: string) => accounts.resolveUser(reference)
   const dropPicture = (userId: string) => accounts.dropPicture(userId)
   const isDiskShort = createDiskWatch(core.clock, minFreeBytes, freeBytes)
@@ -373,7 +372,10 @@ async function createModules(core: Core, outside: Outside) {
     surveyRetention: forgetting.survey,
     vitals: { ...vitals, webhooks: webhooks.stats },
     replica,
-    drill: drillOf(core.config.replica, replica, substitutes.verifyReplica),
+    drill:
+      replica && verify && core.config.replica?.hasDrill
+        ? { lastAt: replica.lastDrillAt, note: replica.noteDrill, verify }
+        : undefined,
     mailer,
   })
   const { openAnswered } = support
@@ -396,9 +398,8 @@ function createFileStorage({ sqlite }: Connection, { dataDir, files }: Config, l
 /** Web Push is always available, FCM only with a service account. */
 function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substitutes: Substitutes) {
   const { fcm, publicUrl, issuer, webPushHosts } = config
-  const isAllowed =
-    substitutes.isAllowedPushEndpoint ??
-    ((endpoint: string) => isAllowedEndpoint(endpoint, webPushHosts))
+  const isAtPushService = (endpoint: string) => isAllowedEndpoint(endpoint, webPushHosts)
+  const { isAllowedPushEndpoint: isAllowed = isAtPushService } = substitutes
   const keys = loadVapidKeys(orm)
   // The contact for push services, which refuse URLs that are not publicly reachable.
   const subject = publicUrl.startsWith('https:') ? publicUrl : `mailto:hostline@${issuer}`

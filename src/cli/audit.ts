@@ -8,7 +8,6 @@ import { findUser } from './user.ts'
 
 type Entry = Static<typeof AuditEntry>
 
-/** `hostline audit`: the entries of the audit log, oldest first. */
 export async function audit(args: string[], terminal: Terminal): Promise<void> {
   const { user, action, since, json } = readOptions(args, {
     user: { type: 'string' },

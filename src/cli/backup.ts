@@ -28,7 +28,6 @@ import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
 
 const keptByDefault = 7
 
-/** `hostline backup`: copies the database into one file, with or without a running server. */
 export async function backup(args: string[], terminal: Terminal): Promise<void> {
   const usage = 'backup needs a file, or a directory for dated ones'
   const options = { keep: { type: 'string' }, fetch: { type: 'string' } } as const
@@ -155,7 +154,6 @@ function prune(directory: string, kept: number) {
   for (const name of [...whole.slice(0, -kept), ...left]) rmSync(join(directory, name))
 }
 
-/** `hostline restore`: replaces the database by a backup or by the state in the bucket. */
 export async function restore(args: string[], terminal: Terminal): Promise<void> {
   const usage = 'restore needs the file of a backup, or s3'
   const { operand, values } = readOperand(args, usage, {
@@ -228,7 +226,6 @@ async function restoreFromBucket(
   printReplaced(terminal, node.dataDir, moment, kept)
 }
 
-/** `hostline restore s3 --list`: prints which moments can be restored, and the snapshots. */
 async function listMoments(terminal: Terminal) {
   const node = openConfiguredNode(terminal)
   const range = await findRange(node, await node.findHead())

@@ -33,7 +33,6 @@ export type Finding = {
   detail?: string
 }
 
-/** `hostline check`: tests whether each part is ready for service; exit code 1 if one is not. */
 export async function check(args: string[], terminal: Terminal): Promise<void> {
   const isJson = readJsonOption(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)

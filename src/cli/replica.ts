@@ -131,7 +131,6 @@ function readAgreed({ pair, lease }: Given, known: Agreed): Agreed {
   }
 }
 
-/** Takes a snapshot now, and removes old ones. */
 async function snapshot(args: string[], terminal: Terminal) {
   refuseArguments(args)
   mustRun(openConfiguredNode(terminal))

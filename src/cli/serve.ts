@@ -16,7 +16,6 @@ export async function serveUntilSignal(args: string[], terminal: Terminal): Prom
   await run(readAlone(args, terminal), terminal, false)
 }
 
-/** `hostline standby`: follows the leader of a bucket, and takes over when the leader is gone. */
 export async function standby(args: string[], terminal: Terminal): Promise<void> {
   const config = readAlone(args, terminal)
   if (!config.replica) throw new StartError('a standby needs REPLICA_S3_URL')

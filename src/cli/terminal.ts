@@ -63,7 +63,6 @@ export function readOperands<T extends Options>(args: string[], options: T) {
   }
 }
 
-/** For a command whose only option is `--json`. */
 export const readJsonOption = (args: string[]): boolean =>
   readOptions(args, { json: { type: 'boolean' } }).json === true
 

@@ -151,11 +151,7 @@ export function mustBeServable(path: string): void {
   mustBeKnown(header.readUInt32BE(versionOffset), path, migrations)
 }
 
-export function versionOf(sqlite: Database) {
-  return pragma(sqlite, 'user_version')
-}
+export const versionOf = (sqlite: Database): number => pragma(sqlite, 'user_version')
 
-function pragma(sqlite: Database, name: 'user_version' | 'application_id') {
-  const row = sqlite.query<Record<string, number>, []>(`PRAGMA ${name}`).get()
-  return row?.[name] ?? 0
-}
+const pragma = (sqlite: Database, name: 'user_version' | 'application_id') =>
+  Number(sqlite.query(`PRAGMA ${name}`).values()[0]?.[0])

@@ -29,10 +29,8 @@ export function errorBody(error: AppError, locale: Locale): ErrorBody {
   const message = errors[error.kind]
     .replace('{value}', error.value)
     .replace('{when}', relativeTime(error.retryAfterSeconds ?? 60, locale))
-  const details =
-    error.details === null
-      ? null
-      : Object.fromEntries(Object.entries(error.details).map(([name, it]) => [name, text(it)]))
+  const problems = Object.entries(error.details ?? {}).map(([name, it]) => [name, text(it)])
+  const details = error.details && Object.fromEntries(problems)
   return { error: { code: error.code, message, details } }
 }
 

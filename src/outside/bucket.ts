@@ -107,15 +107,11 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     return Buffer.compare(found, bytes) === 0
   }
 
-  const put = (key: string, body: Body) =>
+  const change = (method: 'PUT' | 'DELETE', key: string, call: Call, ...expected: number[]) =>
     repeating(async () => {
-      await mustBe(await request('PUT', pathOf(key), { body }), `PUT ${key}`, 200)
+      await mustBe(await request(method, pathOf(key), call), `${method} ${key}`, ...expected)
     })
-
-  const remove = (key: string) =>
-    repeating(async () => {
-      await mustBe(await request('DELETE', pathOf(key)), `DELETE ${key}`, 200, 204, 404)
-    })
+  const remove = (key: string) => change('DELETE', key, {}, 200, 204, 404)
 
   /** Lists the objects with this key prefix after the key `after`, in key order; at most 1000 per page and request. */
   async function* list(under: string, after = ''): AsyncGenerator<StoredObject[]> {
@@ -144,7 +140,7 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     /** Writes an object only if the key is free.
      *  @returns whether this object is stored, by this call or by an earlier one whose response was lost */
     create,
-    put,
+    put: (key: string, body: Body) => change('PUT', key, { body }, 200),
     get,
     list,
     /** Also succeeds for an unknown key. */

@@ -90,6 +90,13 @@ export function createHub() {
 
   const peersOf = (userId: string): Iterable<Peer> => peersByUser.get(userId) ?? []
 
+  /** Closes every socket of a user except those that `mayStay`. */
+  function closeUser(userId: string, mayStay = (_: Peer) => false) {
+    for (const peer of [...peersOf(userId)]) {
+      if (!mayStay(peer)) end(peer, closeCodes.accessRevoked)
+    }
+  }
+
   /** Serialises each form of a frame at most once. */
   function createDelivery(frame: Frame, { except, id, variant }: SendOptions, isVolatile = false) {
     const textOf = lazy(() => JSON.stringify(frame))
@@ -128,17 +135,9 @@ export function createHub() {
     dropStuck(now: number) {
       for (const [peer, { since }] of [...unsent]) if (now - since >= stuckMilliseconds) drop(peer)
     },
-    closeSession(userId: string, sessionId: string) {
-      for (const peer of [...peersOf(userId)]) {
-        if (peer.sessionId === sessionId) end(peer, closeCodes.accessRevoked)
-      }
-    },
-    /** Closes every socket of a user except those that `mayStay`. */
-    closeUser(userId: string, mayStay = (_: Peer) => false) {
-      for (const peer of [...peersOf(userId)]) {
-        if (!mayStay(peer)) end(peer, closeCodes.accessRevoked)
-      }
-    },
+    closeSession: (userId: string, sessionId: string) =>
+      closeUser(userId, (peer) => peer.sessionId !== sessionId),
+    closeUser,
     closeAll(code: CloseCode) {
       for (const peers of [...peersByUser.values()]) {
         for (const peer of [...peers]) end(peer, code)
