@@ -1,13 +1,13 @@
 import { Database } from 'bun:sqlite'
 import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StartError } from '../lib/errors.ts'
 import { packFiles } from './file-backup.ts'
 import { knownVersion } from './migrations.ts'
 import { explainFailure, openToInspect } from './open.ts'
-import { pieceBytes, throttled } from './pieces.ts'
+import { pieceBytes, syncPath, throttled } from './pieces.ts'
 import { pinPages } from './pinned-pages.ts'
 import { seal } from './seal.ts'
 import { openWalReader } from './wal-reader.ts'
@@ -122,15 +122,9 @@ export function integrityProblem(database: Database): string | undefined {
 
 /** Replaces a file atomically: a power cut leaves either the old one or the new one. */
 export function moveInto(staged: string, target: string): void {
-  sync(staged)
+  syncPath(staged)
   renameSync(staged, target)
-  sync(dirname(target))
-}
-
-function sync(path: string) {
-  const file = openSync(path, 'r')
-  fsyncSync(file)
-  closeSync(file)
+  syncPath(dirname(target))
 }
 
 export function removeDatabase(path: string): void {

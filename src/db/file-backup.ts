@@ -3,7 +3,7 @@ import { constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync } fro
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isFileKey } from '../files/storage.ts'
-import { pieceBytes, throttled } from './pieces.ts'
+import { pieceBytes, syncPath, throttled } from './pieces.ts'
 import { rewrite } from './shrinking.ts'
 
 /** Uploaded files in a backup: stored in pieces, in two extra tables of the copied database. */
@@ -133,7 +133,7 @@ export async function unpackFiles(copy: string, directory: string): Promise<bool
     for (const file of database.query<Packed, []>('SELECT * FROM backup_files').all()) {
       await unpackOne(database, file, directory)
     }
-    await syncDirectory(directory)
+    syncPath(directory)
     for (const table of tables) database.run(`DROP TABLE ${table}`)
     rewrite(database)
     return true
@@ -151,11 +151,6 @@ async function unpackOne(database: Database, file: Packed, directory: string) {
   } finally {
     await output.close()
   }
-}
-
-async function syncDirectory(path: string) {
-  const directory = await open(path)
-  await directory.sync().finally(() => directory.close())
 }
 
 /** Replaces a directory. The old one is kept under `aside` unless it is empty.

@@ -1,3 +1,4 @@
+import { closeSync, fsyncSync, openSync } from 'node:fs'
 import type { Write } from './writer.ts'
 
 type Options = { size?: number; isStopping?: () => boolean; restMilliseconds?: number }
@@ -31,4 +32,10 @@ export async function* throttled<T>(pieces: AsyncIterable<T> | Iterable<T>): Asy
     await Bun.sleep(performance.now() - startedAt)
     startedAt = performance.now()
   }
+}
+
+export function syncPath(path: string): void {
+  const file = openSync(path, 'r')
+  fsyncSync(file)
+  closeSync(file)
 }
