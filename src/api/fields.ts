@@ -297,12 +297,9 @@ function problemOf({ schema, value, type }: ValueError): FieldProblem {
   if (choices.length > 0) return problem('one_of', choices.join(', '))
   const found = schema[Kind] === 'Text' && checkText(schema, value)
   if (found) return found
-  if (Number.isInteger(value) && Number(value) < schema['minimum']) {
-    return problem('too_small', schema['minimum'])
-  }
-  if (Number.isInteger(value) && Number(value) > schema['maximum']) {
-    return problem('too_big', schema['maximum'])
-  }
+  const { minimum, maximum } = schema
+  if (Number.isInteger(value) && Number(value) < minimum) return problem('too_small', minimum)
+  if (Number.isInteger(value) && Number(value) > maximum) return problem('too_big', maximum)
   // An object with a wrong field still has the right type.
   const isContainer =
     typeof value === 'object' && Array.isArray(value) === (schema['type'] === 'array')

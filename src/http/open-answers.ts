@@ -37,10 +37,7 @@ export function createOpenAnswers(findServer: () => Connections | null | undefin
     },
     add({ request, context }: Answered): void {
       if (request.method !== 'GET' || !context) return
-      const client = ipGroup(context.ip)
-      const open = byClient.get(client)
-      if (open) open.push(request)
-      else byClient.set(client, [request])
+      byClient.getOrInsertComputed(ipGroup(context.ip), () => []).push(request)
       if (++added % sweptEach === 0) for (const other of [...byClient.keys()]) stillOpen(other)
     },
   }

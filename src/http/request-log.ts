@@ -27,10 +27,9 @@ export function createRequestLog({ log, clock, config }: Core) {
   function count({ request, status, context }: Answered) {
     const bearer = context?.bearer
     const key = JSON.stringify(bearer) ?? ''
-    const entry: Refused = refused.get(key) ?? { bearer, counts: {} }
+    const { counts } = refused.getOrInsert(key, { bearer, counts: {} })
     const name = `${status} ${context?.route ? `${request.method} ${context.route.path}` : 'unknown'}`
-    entry.counts[name] = (entry.counts[name] ?? 0) + 1
-    refused.set(key, entry)
+    counts[name] = (counts[name] ?? 0) + 1
   }
 
   function logCounts() {

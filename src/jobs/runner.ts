@@ -114,10 +114,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 
   function queueOf({ kind, receiver }: QueueName): Queue {
-    const key = `${kind} ${receiver}`
-    const queue = queues.get(key) ?? { kind, receiver, held: new Set(), ready: [], running: 0 }
-    queues.set(key, queue)
-    return queue
+    const empty = { kind, receiver, held: new Set<string>(), ready: [], running: 0 }
+    return queues.getOrInsert(`${kind} ${receiver}`, empty)
   }
 
   function hold(queue: Queue) {

@@ -54,8 +54,7 @@ export function createHub() {
   let dropped = 0
 
   function add(peer: Peer) {
-    const peers = peersByUser.get(peer.userId) ?? new Set()
-    peersByUser.set(peer.userId, peers)
+    const peers = peersByUser.getOrInsertComputed(peer.userId, () => new Set())
     peers.add(peer)
     if (peer.mayAdminister) admins.add(peer)
     count++
