@@ -3,7 +3,7 @@ import { invalidField } from '../../lib/errors.ts'
 import { findById } from '../../lib/ids.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import type { ConversationReadFrame, ReadReceiptFrame } from './frames.ts'
-import { type ChatService, otherOf } from './service.ts'
+import type { ChatService } from './service.ts'
 import type { ChatStore, ConversationRow, ParticipantRow } from './store.ts'
 
 /** Muted permanently: the latest time that a Date can represent. */
@@ -13,13 +13,11 @@ type Parts = {
   store: ChatStore
   participate: ChatService['participate']
   mayTalk: MayTalk
-  publishUpdate: (conversationId: string, userIds: readonly string[]) => void
+  publishUpdate: ChatService['publishUpdate']
 }
 
 /** Reads up to a message; without one, the whole conversation. */
 type Reading = { messageId?: string | null | undefined; from?: Peer | undefined }
-
-type ReadFrames = { receipt: ReadReceiptFrame; read: ConversationReadFrame; from: Peer | undefined }
 
 export type ReadState = ReturnType<typeof createReadState>
 
@@ -46,22 +44,11 @@ export function createReadState(core: Core, parts: Parts) {
     return unreadCount - count(lastReadSeq, seq)
   }
 
-  function publishRead(
-    userId: string,
-    conversation: ConversationRow,
-    { receipt, read, from }: ReadFrames,
-  ) {
-    afterCommit(() => {
-      hub.send([otherOf(conversation, userId)], receipt)
-      hub.send([userId], read, { except: from })
-    })
-  }
-
   /** Inside a `write`. */
   function read(userId: string, conversationId: string, { messageId, from }: Reading) {
     const conversation = participate(userId, conversationId)
     const message = upTo(conversation, messageId)
-    const { seq, id } = message ?? { seq: conversation.lastSeq, id: undefined }
+    const seq = message?.seq ?? conversation.lastSeq
     const before = store.findParticipant(userId, conversation.id)
     // Read positions do not move between blocked users.
     if (!before || !mayTalk(userId, before.otherUserId)) return
@@ -70,15 +57,20 @@ export function createReadState(core: Core, parts: Parts) {
     if (unreadCount === undefined && !isComplete) return
     const common = { conversation_id: conversation.id }
     // Choice: reading the whole conversation sends a receipt even when nothing was unread.
-    publishRead(userId, conversation, {
-      receipt: {
-        type: 'read_receipt',
-        ...common,
-        user_id: userId,
-        ...(!isComplete && id !== undefined && { message_id: id }),
-      },
-      read: { type: 'conversation_read', ...common, unread_count: unreadCount ?? 0 },
-      from,
+    const receipt: ReadReceiptFrame = {
+      type: 'read_receipt',
+      ...common,
+      user_id: userId,
+      ...(message && !isComplete && { message_id: message.id }),
+    }
+    const own: ConversationReadFrame = {
+      type: 'conversation_read',
+      ...common,
+      unread_count: unreadCount ?? 0,
+    }
+    afterCommit(() => {
+      hub.send([before.otherUserId], receipt)
+      hub.send([userId], own, { except: from })
     })
   }
 
@@ -90,10 +82,12 @@ export function createReadState(core: Core, parts: Parts) {
     return unreadCount
   }
 
-  /** Changes a conversation for one user and sends it to their sockets. */
-  const change = (userId: string, id: string, update: () => void): Promise<void> =>
+  /** Changes a conversation for one user and sends it to their sockets.
+   *  @throws not_found · not_participant */
+  const change = (userId: string, conversationId: string, update: (id: string) => void) =>
     write(() => {
-      update()
+      const { id } = participate(userId, conversationId)
+      update(id)
       publishUpdate(id, [userId])
     })
 
@@ -101,30 +95,26 @@ export function createReadState(core: Core, parts: Parts) {
     /** Marks a conversation as read, up to a message; the read position never moves back. Notifies the other user and the
      *  reader's sockets except `from`.
      *  @throws not_found · not_participant · validation_error (`message_id`: not in this conversation) */
-    async markRead(userId: string, conversationId: string, reading: Reading = {}): Promise<void> {
-      participate(userId, conversationId)
-      await write(() => read(userId, conversationId, reading))
-    },
+    markRead: (userId: string, conversationId: string, reading: Reading = {}): Promise<void> =>
+      write(() => read(userId, conversationId, reading)),
 
     /** Stops pushes of the conversation until a time (ms since the epoch) or permanently.
-     *  @throws not_found · not_participant · validation_error (`until` is in the past) */
-    async mute(userId: string, conversationId: string, until = forever): Promise<void> {
-      const { id } = participate(userId, conversationId)
-      if (until <= clock.now()) throw invalidField('until', 'in_the_past')
-      await change(userId, id, () => store.updateMuted(userId, id, until))
-    },
+     *  @throws as `change` · validation_error (`until` is in the past) */
+    mute: (userId: string, conversationId: string, until = forever): Promise<void> =>
+      change(userId, conversationId, (id) => {
+        if (until <= clock.now()) throw invalidField('until', 'in_the_past')
+        store.updateParticipant(userId, id, { mutedUntil: until })
+      }),
 
-    /** @throws not_found · not_participant */
-    async unmute(userId: string, conversationId: string): Promise<void> {
-      const { id } = participate(userId, conversationId)
-      await change(userId, id, () => store.updateMuted(userId, id, null))
-    },
+    unmute: (userId: string, conversationId: string): Promise<void> =>
+      change(userId, conversationId, (id) =>
+        store.updateParticipant(userId, id, { mutedUntil: null }),
+      ),
 
-    /** Moves the conversation out of the user's list until its next message, or back. Idempotent.
-     *  @throws not_found · not_participant */
-    async archive(userId: string, conversationId: string, isArchived: boolean): Promise<void> {
-      const { id } = participate(userId, conversationId)
-      await change(userId, id, () => store.updateArchived(userId, id, isArchived))
-    },
+    /** Moves the conversation out of the user's list until its next message, or back. Idempotent. */
+    archive: (userId: string, conversationId: string, isArchived: boolean): Promise<void> =>
+      change(userId, conversationId, (id) =>
+        store.updateParticipant(userId, id, { isArchived: isArchived ? 1 : 0 }),
+      ),
   }
 }

@@ -341,7 +341,7 @@ export function createChatService(core: Core, parts: Parts) {
 const isOf = ({ userA, userB }: ConversationRow, userId: string) =>
   userA === userId || userB === userId
 
-export function otherOf(
+function otherOf(
   { userA, userB }: Pick<ConversationRow, 'userA' | 'userB'>,
   userId: string,
 ): string {

@@ -268,19 +268,13 @@ export function createChatStore(orm: Orm) {
       if (isCounted(before)) countRead.run(before.unreadCount - unreadCount, userId)
       setRead.run(unreadCount, lastReadSeq, userId, conversationId)
     },
-    /** A trigger moves the conversation between the totals of the inbox. */
-    updateArchived(userId: string, conversationId: string, isArchived: boolean) {
-      const own = participant(userId, conversationId)
-      orm
-        .update(participants)
-        .set({ isArchived: isArchived ? 1 : 0 })
-        .where(own)
-        .run()
-    },
-    /** @param mutedUntil ms since the epoch; null to unmute */
-    updateMuted(userId: string, conversationId: string, mutedUntil: number | null) {
-      const own = participant(userId, conversationId)
-      orm.update(participants).set({ mutedUntil }).where(own).run()
+    /** When `isArchived` changes, a trigger moves the conversation between the totals of the inbox. */
+    updateParticipant(
+      userId: string,
+      conversationId: string,
+      changes: Partial<Pick<ParticipantRow, 'isArchived' | 'mutedUntil'>>,
+    ) {
+      orm.update(participants).set(changes).where(participant(userId, conversationId)).run()
     },
   }
 }
