@@ -1,8 +1,9 @@
 import type { Core } from '../core.ts'
 
+type Progress = { completedAt: number | null }
+
 /** Delivers one row to many users, once each, in the order of their ids. */
-type FanOut<Row> = {
-  /** Undefined when the delivery is complete. */
+type FanOut<Row extends Progress> = {
   find(id: string): Row | undefined
   /** The next recipients; empty at the end, or when the delivery must stop. */
   listNext(row: Row, limit: number): string[]
@@ -24,7 +25,7 @@ const runMilliseconds = 1_000
 
 /** Delivers to an audience in chunks. The progress is stored in the commit of each delivery, so after a crash nobody is
  *  skipped or reached twice. */
-export function createFanOut<Row>({ write, clock }: Core, fanOut: FanOut<Row>) {
+export function createFanOut<Row extends Progress>({ write, clock }: Core, fanOut: FanOut<Row>) {
   function deliverNext(row: Row, size: number) {
     const ids = fanOut.listNext(row, size)
     const delivered = ids.filter((id) => fanOut.deliver(row, id)).length
@@ -36,7 +37,7 @@ export function createFanOut<Row>({ write, clock }: Core, fanOut: FanOut<Row>) {
 
   function resume(id: string): boolean {
     const row = fanOut.find(id)
-    return row === undefined || deliverNext(row, chunk).isComplete
+    return row?.completedAt !== null || deliverNext(row, chunk).isComplete
   }
 
   return {

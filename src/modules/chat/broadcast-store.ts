@@ -1,4 +1,4 @@
-import { and, eq, gt, isNull, ne, or, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, ne, or } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { broadcasts, users } from '../../db/schema.ts'
 import { eachOf, hasRow, listColumn } from '../../db/statements.ts'
@@ -9,17 +9,14 @@ export type BroadcastStore = ReturnType<typeof createBroadcastStore>
 export function createBroadcastStore(orm: Orm) {
   const find = (id: string): BroadcastRow | undefined =>
     orm.select().from(broadcasts).where(eq(broadcasts.id, id)).get()
-  const update = (id: string, changes: object): BroadcastRow =>
+  const update = (id: string, changes: Partial<BroadcastRow>): BroadcastRow =>
     orm.update(broadcasts).set(changes).where(eq(broadcasts.id, id)).returning().get()
 
   return {
     insert: (row: typeof broadcasts.$inferInsert): BroadcastRow =>
       orm.insert(broadcasts).values(row).returning().get(),
     find,
-    findRunning(id: string): BroadcastRow | undefined {
-      const found = find(id)
-      return found?.completedAt === null ? found : undefined
-    },
+    update,
     /** Whether a user may broadcast: an enabled admin, or an enabled host with a verified address. */
     maySend(senderId: string): boolean {
       const isHost = and(eq(users.role, 'host'), eq(users.emailVerified, true))
@@ -30,12 +27,6 @@ export function createBroadcastStore(orm: Orm) {
       const own = and(eq(broadcasts.senderId, senderId), eq(broadcasts.clientId, clientId))
       return orm.select().from(broadcasts).where(own).get()
     },
-    /** Adds `count` deliveries, up to `lastFollowerId`. */
-    updateProgress: (id: string, count: number, lastFollowerId: string): BroadcastRow =>
-      update(id, { deliveredCount: sql`${broadcasts.deliveredCount} + ${count}`, lastFollowerId }),
-    /** Completes the broadcast; `recipients_count` becomes the number of delivered copies. */
-    updateCompleted: (id: string, completedAt: number): BroadcastRow =>
-      update(id, { completedAt, recipientsCount: sql`${broadcasts.deliveredCount}` }),
     /** Erases the texts of some broadcasts of a deleted user. */
     purge(senderId: string, limit: number, after = '') {
       const { id, senderId: sender, body } = broadcasts

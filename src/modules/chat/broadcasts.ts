@@ -30,14 +30,15 @@ export function createBroadcasts(core: Core, parts: Parts) {
   const { store, chat, followers, mayTalk, takeText } = parts
   const { write, outbox, newId, clock, events } = core
   const fanOut = createFanOut<BroadcastRow>(core, {
-    find: store.findRunning,
+    find: store.find,
     listNext: ({ senderId, lastFollowerId }, limit) =>
       store.maySend(senderId) ? followers.listAfter(senderId, lastFollowerId, limit) : [],
     deliver,
-    updateProgress: ({ id }, delivered, lastId) => store.updateProgress(id, delivered, lastId),
-    updateCompleted({ id }) {
+    updateProgress: ({ id, deliveredCount }, delivered, lastFollowerId) =>
+      store.update(id, { deliveredCount: deliveredCount + delivered, lastFollowerId }),
+    updateCompleted({ id, deliveredCount: recipientsCount }) {
       events.publish({ type: 'broadcast.completed', ids: { broadcast_id: id } })
-      return store.updateCompleted(id, clock.now())
+      return store.update(id, { completedAt: clock.now(), recipientsCount })
     },
   })
 
@@ -64,11 +65,9 @@ export function createBroadcasts(core: Core, parts: Parts) {
     return { broadcast, replayed: false }
   }
 
-  const job: JobHandler<'broadcast'> = ({ broadcast_id }, { isStopping }) =>
-    fanOut.run(broadcast_id, isStopping)
-
   return {
-    job,
+    job: (({ broadcast_id }, { isStopping }) =>
+      fanOut.run(broadcast_id, isStopping)) satisfies JobHandler<'broadcast'>,
 
     /** Sends a message to every follower. A repeated call with the same `clientId` and body returns the first broadcast.
      *  @throws idempotency_mismatch (same `clientId`, other content) · text_quota_exceeded */

@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, gt, isNull } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { announcements, users } from '../../db/schema.ts'
 import { countRows, hasRow, listById, listColumn } from '../../db/statements.ts'
@@ -12,16 +12,12 @@ export type AnnouncementStore = ReturnType<typeof createAnnouncementStore>
 
 /** SQL over announcements and their recipients. */
 export function createAnnouncementStore(orm: Orm) {
-  const find = (id: string): AnnouncementRow | undefined =>
-    orm.select().from(announcements).where(eq(announcements.id, id)).get()
   const { userIds: _, ...columns } = getTableColumns(announcements)
   const selectItems = () =>
     orm
       .select({ ...columns, sender: { id: users.id, displayName: users.displayName } })
       .from(announcements)
       .innerJoin(users, eq(users.id, announcements.senderId))
-  const update = (id: string, changes: object): AnnouncementRow =>
-    orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get()
   // Disabled users get no announcements, like broadcasts.
   const reached = (role: Role | null) =>
     and(
@@ -33,18 +29,14 @@ export function createAnnouncementStore(orm: Orm) {
   return {
     insert: (row: typeof announcements.$inferInsert): AnnouncementRow =>
       orm.insert(announcements).values(row).returning().get(),
-    find,
+    find: (id: string): AnnouncementRow | undefined =>
+      orm.select().from(announcements).where(eq(announcements.id, id)).get(),
+    update: (id: string, changes: Partial<AnnouncementRow>): AnnouncementRow =>
+      orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get(),
     findItem: (id: string) => selectItems().where(eq(announcements.id, id)).get(),
     /** Newest first. */
     list: (range: ListRange) =>
-      listById(orm, range, {
-        id: announcements.id,
-        select: (which) => selectItems().where(which),
-      }),
-    findRunning(id: string): AnnouncementRow | undefined {
-      const found = find(id)
-      return found?.completedAt === null ? found : undefined
-    },
+      listById(orm, range, { id: announcements.id, select: (which) => selectItems().where(which) }),
     /** Whether a user is an admin now. */
     maySend(senderId: string): boolean {
       const isAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt))
@@ -59,10 +51,5 @@ export function createAnnouncementStore(orm: Orm) {
     /** The next users, ordered by id. */
     listPeople: (role: Role | null, after: string, limit: number): string[] =>
       listColumn(orm, users.id, and(reached(role), gt(users.id, after)), { limit, sorted: true }),
-    /** Adds `count` deliveries, up to `lastUserId`. */
-    updateProgress: (id: string, count: number, lastUserId: string): AnnouncementRow =>
-      update(id, { deliveredCount: sql`${announcements.deliveredCount} + ${count}`, lastUserId }),
-    updateCompleted: (id: string, completedAt: number): AnnouncementRow =>
-      update(id, { completedAt }),
   }
 }

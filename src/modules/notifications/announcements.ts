@@ -20,23 +20,18 @@ export type Announcements = ReturnType<typeof createAnnouncements>
 export function createAnnouncements(core: Core, { store, notifier }: Parts) {
   const { write, outbox, audit, newId, clock, events } = core
   const fanOut = createFanOut<AnnouncementRow>(core, {
-    find: store.findRunning,
+    find: store.find,
     listNext,
-    deliver: ({ id, title, body, data }, userId) => {
-      const type = 'broadcast'
-      const event = {
-        type,
-        title,
-        body,
-        data: { ...data, broadcast_id: id },
-        isCopy: true,
-      } as const
+    deliver({ id, title, body, data: given }, userId) {
+      const data = { ...given, broadcast_id: id }
+      const event = { type: 'broadcast', title, body, data, isCopy: true } as const
       return notifier.notify(userId, event).kind === 'created'
     },
-    updateProgress: ({ id }, delivered, lastId) => store.updateProgress(id, delivered, lastId),
+    updateProgress: ({ id, deliveredCount }, delivered, lastUserId) =>
+      store.update(id, { deliveredCount: deliveredCount + delivered, lastUserId }),
     updateCompleted({ id }) {
       events.publish({ type: 'broadcast.completed', ids: { announcement_id: id } })
-      return store.updateCompleted(id, clock.now())
+      return store.update(id, { completedAt: clock.now() })
     },
   })
 
@@ -67,28 +62,22 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
       throw new AppError('idempotency_mismatch')
     if (first) return { announcement: first, unknown, replayed: true }
     const row = store.insert({ ...content, id: newId(), senderId, createdAt: clock.now() })
-    audit.record({
-      action: 'announcement_sent',
-      ...by,
-      target: { type: 'announcement', id: row.id },
-    })
+    const target = { type: 'announcement', id: row.id } as const
+    audit.record({ action: 'announcement_sent', ...by, target })
     const { row: announcement, isComplete } = fanOut.begin(row)
     if (!isComplete) outbox.add('announcement', { announcement_id: row.id })
     return { announcement, unknown, replayed: false }
   }
 
-  const job: JobHandler<'announcement'> = ({ announcement_id }, { isStopping }) =>
-    fanOut.run(announcement_id, isStopping)
-
   return {
-    job,
+    job: (({ announcement_id }, { isStopping }) =>
+      fanOut.run(announcement_id, isStopping)) satisfies JobHandler<'announcement'>,
 
     /** Notifies an audience. A repeated call with the same `clientId` and content returns the first announcement. Unknown
      *  users of several are left out.
      *  @throws validation_error (`user_ids`: an unknown user who is the only one) · idempotency_mismatch */
     send: (by: ByUser, draft: AnnouncementDraft) => write(() => begin(by, draft)),
 
-    /** Newest first. */
     list: store.list,
 
     /** @throws not_found */
