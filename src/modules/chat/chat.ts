@@ -1,13 +1,12 @@
-import type { Core, MayTalk, Module, ResolveUser } from '../../core.ts'
+import type { Core, Module } from '../../core.ts'
 import { inPieces } from '../../db/pieces.ts'
-import type { TakeText } from '../../db/text-quota.ts'
 import { clientFrame } from '../../realtime/frames.ts'
 import { createBroadcastStore } from './broadcast-store.ts'
 import { createBroadcasts, type Followers } from './broadcasts.ts'
 import { createCatchUp } from './catch-up.ts'
 import { createMessageAging } from './forgetting.ts'
 import {
-  ackFrame,
+  type AckFrame,
   MessageFrame,
   ReadClientFrame,
   serverFrames,
@@ -19,7 +18,7 @@ import { createPlatformChat } from './platform-chat.ts'
 import { platformChatRoutes } from './platform-routes.ts'
 import { createReadState } from './read-state.ts'
 import { chatRoutes } from './routes.ts'
-import { createChatService, type PushMessage } from './service.ts'
+import { type ChatParts, createChatService } from './service.ts'
 import { chatRetention, createChatStore } from './store.ts'
 import type { Unread } from './unread.ts'
 
@@ -37,16 +36,11 @@ declare module '../../jobs/outbox.ts' {
   }
 }
 
-type Neighbours = {
-  pushMessage: PushMessage
-  areInCall: (userId: string, otherId: string) => boolean
+type Neighbours = Omit<ChatParts, 'store' | 'inbox'> & {
   followers: Followers
-  mayTalk: MayTalk
   unread: Unread
-  takeText: TakeText
-  resolveUser: ResolveUser
+  /** Releases the files of a message. */
   detach: (messageId: string) => void
-  pictureOf: (fileUrl: string) => string | null
 }
 
 export function createChat(core: Core, neighbours: Neighbours) {
@@ -77,7 +71,10 @@ export function createChat(core: Core, neighbours: Neighbours) {
       message: clientFrame(MessageFrame, (frame, connection) => {
         const draft = draftOf(frame, frame.message_type)
         return chat.send(connection.userId, frame.conversation_id, draft).then(({ message }) => {
-          if (connection.wants('ack', undefined)) connection.sendFrame(ackFrame(message))
+          if (!connection.wants('ack', undefined)) return
+          const { clientId: client_id } = message
+          const ack: AckFrame = { type: 'ack', client_id, message: messageView(message) }
+          connection.sendFrame(ack)
         })
       }),
       typing: clientFrame(TypingClientFrame, (frame, { userId }) =>

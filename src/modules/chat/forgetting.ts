@@ -1,6 +1,7 @@
 import type { Orm } from '../../db/open.ts'
 import type { Aging } from '../../jobs/forgetting.ts'
 import { firstIdAt } from '../../lib/ids.ts'
+import type { ChatService } from './service.ts'
 import { type ChatStore, type ConversationRow, type MessageRow, readersOf } from './store.ts'
 
 type OldMessage = Pick<
@@ -10,9 +11,8 @@ type OldMessage = Pick<
 
 type Parts = {
   store: ChatStore
-  /** Releases the files of a message. */
   detach: (messageId: string) => void
-  publishUpdate: (conversationId: string, userIds: readonly string[]) => void
+  publishUpdate: ChatService['publishUpdate']
 }
 
 const surveyedAtOnce = 5_000

@@ -8,11 +8,9 @@ import {
   Message,
   messageFields,
   messageProblems,
-  messageView,
   NewMessageFrame,
   readUpTo,
 } from './model.ts'
-import type { MessageRow } from './store.ts'
 
 const conversation = {
   conversation_id: Sample(samples.conversationId, { description: 'A conversation of yours.' }),
@@ -117,8 +115,4 @@ export const serverFrames: ServerFrames = {
   conversation_read: { schema: ConversationReadFrame, group: 'read' },
   conversation_updated: { schema: ConversationUpdatedFrame, group: 'changes' },
   message_deleted: { schema: MessageDeletedFrame, group: 'changes' },
-}
-
-export function ackFrame(row: MessageRow): AckFrame {
-  return { type: 'ack', client_id: row.clientId, message: messageView(row) }
 }

@@ -19,16 +19,13 @@ const value = sql.placeholder
 /** SQL over conversation lists, most recent activity first, and over missed messages. Catch-up needs no table of its own,
  *  because ids rise in commit order, also within each conversation. */
 export function createInboxStore(orm: Orm) {
+  const ofUser = eq(participants.userId, value('userId'))
+  const isShown = eq(participants.isArchived, value('isArchived'))
+  const isBefore = lt(participants.lastActivityId, value('before'))
   const byPosition = orm
     .select({ conversationId: participants.conversationId })
     .from(participants)
-    .where(
-      and(
-        eq(participants.userId, value('userId')),
-        eq(participants.isArchived, value('isArchived')),
-        lt(participants.lastActivityId, value('before')),
-      ),
-    )
+    .where(and(ofUser, isShown, isBefore))
     .orderBy(desc(participants.lastActivityId))
     .limit(value('limit'))
     .offset(value('offset'))
@@ -36,12 +33,7 @@ export function createInboxStore(orm: Orm) {
   const byId = orm
     .select({ conversationId: participants.conversationId })
     .from(participants)
-    .where(
-      and(
-        eq(participants.userId, value('userId')),
-        eq(participants.conversationId, value('conversationId')),
-      ),
-    )
+    .where(and(ofUser, eq(participants.conversationId, value('conversationId'))))
     .as('page')
   const others = alias(participants, 'others')
   const readMessages = alias(messages, 'read_messages')
@@ -67,13 +59,7 @@ export function createInboxStore(orm: Orm) {
         },
       })
       .from(page)
-      .innerJoin(
-        participants,
-        and(
-          eq(participants.userId, value('userId')),
-          eq(participants.conversationId, page.conversationId),
-        ),
-      )
+      .innerJoin(participants, and(ofUser, eq(participants.conversationId, page.conversationId)))
       .innerJoin(users, eq(users.id, participants.otherUserId))
       .leftJoin(blocks, isBlockedFrom(value('userId')))
       .innerJoin(conversations, eq(conversations.id, page.conversationId))
@@ -137,15 +123,8 @@ export function createInboxStore(orm: Orm) {
 
   return {
     count(userId: string, isArchived: boolean): number {
-      const { conversationCount, archivedCount } = inboxes
-      const own = eq(inboxes.userId, userId)
-      return (
-        orm
-          .select({ n: isArchived ? archivedCount : conversationCount })
-          .from(inboxes)
-          .where(own)
-          .get()?.n ?? 0
-      )
+      const inbox = orm.select().from(inboxes).where(eq(inboxes.userId, userId)).get()
+      return inbox?.[isArchived ? 'archivedCount' : 'conversationCount'] ?? 0
     },
     find: (userId: string, conversationId: string) => row().get({ userId, conversationId }),
     /** `before` is a `lastActivityId`. */

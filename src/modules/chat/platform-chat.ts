@@ -12,13 +12,9 @@ import { getById } from '../../lib/ids.ts'
 import { type Draft, draftOf } from './model.ts'
 import type { NewPlatformMessage, PlatformConversationUpdate } from './platform-model.ts'
 import type { ChatService, Content } from './service.ts'
-import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
+import type { ChatStore, ConversationRow } from './store.ts'
 
-type Parts = {
-  store: ChatStore
-  chat: ChatService
-  resolveUser: ResolveUser
-}
+type Parts = { store: ChatStore; chat: ChatService; resolveUser: ResolveUser }
 
 export type PlatformChat = ReturnType<typeof createPlatformChat>
 
@@ -26,16 +22,11 @@ export type PlatformChat = ReturnType<typeof createPlatformChat>
 export function createPlatformChat(core: Core, { store, chat, resolveUser }: Parts) {
   const { write, audit } = core
 
-  function presentUser(reference: string): string | undefined {
-    const id = resolveUser(reference)
-    return id === undefined ? undefined : store.findParty(id)?.id
-  }
-
   /** @throws validation_error (`user_ids`: an unknown user, or twice the same) */
   function open(references: readonly string[]): ConversationRow {
     const details: FieldProblems = {}
     const [userId = '', otherId = ''] = references.map((reference, n) => {
-      const id = presentUser(reference)
+      const id = store.findParty(resolveUser(reference) ?? '')?.id
       if (id === undefined) details[`user_ids.${n}`] = problem('unknown_user')
       return id
     })
@@ -110,7 +101,7 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
      *  @throws not_found · not_owner (a message of a person) */
     remove: (messageId: string, by: By): Promise<void> =>
       write(() => {
-        const message: MessageRow = getById(messageId, store.findMessage)
+        const message = getById(messageId, store.findMessage)
         if (message.senderId !== null) throw new AppError('not_owner')
         chat.removeAny(message.id)
         const target = { type: 'message', id: message.id } as const

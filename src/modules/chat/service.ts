@@ -25,7 +25,7 @@ import { type ChatStore, type ConversationRow, type MessageRow, readersOf } from
 export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt' | 'deletedAt' | 'picture'>
 
 /** Queues the pushes of a message, inside its `write`. */
-export type PushMessage = (message: {
+type PushMessage = (message: {
   recipientId: string
   conversationId: string
   seq: number
@@ -41,7 +41,7 @@ const countedAtOnce = 200
 
 export type ChatService = ReturnType<typeof createChatService>
 
-type Parts = {
+export type ChatParts = {
   store: ChatStore
   inbox: InboxStore
   pushMessage: PushMessage
@@ -53,7 +53,7 @@ type Parts = {
   pictureOf: (fileUrl: string) => string | null
 }
 
-export function createChatService(core: Core, parts: Parts) {
+export function createChatService(core: Core, parts: ChatParts) {
   const { config, write, afterCommit, hub, clock, newId, events } = core
   const { store, inbox, pushMessage, areInCall, mayTalk, takeText, resolveUser, pictureOf } = parts
   const avatarUrl = createAvatarUrls(config.publicUrl)

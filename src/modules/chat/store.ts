@@ -14,10 +14,6 @@ import type { RetentionRule } from '../../jobs/retention.ts'
 
 export type MessageRow = typeof messages.$inferSelect
 export type ParticipantRow = typeof participants.$inferSelect
-export type ConversationChanges = {
-  state?: ConversationRow['state'] | undefined
-  data?: string | null | undefined
-}
 export type ConversationRow = Omit<typeof conversations.$inferSelect, 'data'>
 
 export type ChatStore = ReturnType<typeof createChatStore>
@@ -164,7 +160,6 @@ export function createChatStore(orm: Orm) {
       const which = and(eq(users.id, id), isDeletedToo ? undefined : isNull(users.deletedAt))
       return orm.select({ id: users.id, displayName, externalId }).from(users).where(which).get()
     },
-    /** Conversations of a user, by id. */
     listOwn: (userId: string, after: string, limit: number) =>
       ownConversations.all(userId, after, limit),
     /** False for deleted and disabled users. */
@@ -197,9 +192,10 @@ export function createChatStore(orm: Orm) {
         .from(conversations)
         .where(eq(conversations.id, id))
         .get()?.data ?? null,
-    /** Undefined fields keep their value. */
-    updateConversation(id: string, changes: ConversationChanges) {
-      if (Object.values(changes).every((change) => change === undefined)) return
+    updateConversation(
+      id: string,
+      changes: { [K in 'state' | 'data']?: (typeof conversations.$inferSelect)[K] | undefined },
+    ) {
       orm.update(conversations).set(changes).where(eq(conversations.id, id)).run()
     },
     /** Clears the content of a message and keeps it in `removed_messages` for reports. An unread message no longer counts. */

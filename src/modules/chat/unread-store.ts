@@ -119,9 +119,5 @@ export function createUnreadStore(orm: Orm) {
       const [oldest, newest] = [first(asc(seq)), first(desc(seq))]
       return oldest && newest && { newestSeq: newest.seq, since: oldest.createdAt }
     },
-    /** The unread messages in all conversations of a user. */
-    countUnread: (userId: string): number =>
-      orm.select({ n: inboxes.unreadCount }).from(inboxes).where(eq(inboxes.userId, userId)).get()
-        ?.n ?? 0,
   }
 }

@@ -59,6 +59,7 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
       const found = findPushable(userId, conversationId)
       return found && store.findAllUnread(found.participant, found.from)
     },
-    count: store.countUnread,
+    /** Counts the unread messages in all conversations. */
+    count: (userId: string): number => store.findInbox(userId)?.unreadCount ?? 0,
   }
 }
