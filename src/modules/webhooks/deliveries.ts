@@ -1,7 +1,7 @@
 import { isObject } from '../../api/fields.ts'
 import type { Core, Module } from '../../core.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
-import { day, retryAfterMilliseconds } from '../../lib/clock.ts'
+import { day, hour, minute, retryAfterMilliseconds } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
 import type { Notify } from '../../lib/events.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
@@ -11,7 +11,7 @@ import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
 
 export type WebhookEvent = { type: EventType; at: string } & Record<string, string>
 
-type Parts = {
+export type DeliveryParts = {
   store: WebhookStore
   send: Send
   notify: Notify
@@ -23,19 +23,8 @@ type Parts = {
 /** The outcome of an attempt. Without a response `status` is null and `text` is the reason. */
 export type Outcome = { status: number | null; retryAfter: string | null; text: string }
 
-const [second, minute, hour] = [1_000, 60_000, 3_600_000]
 /** The delays between attempts. */
-const delays = [
-  5 * second,
-  5 * minute,
-  30 * minute,
-  2 * hour,
-  5 * hour,
-  10 * hour,
-  14 * hour,
-  20 * hour,
-  24 * hour,
-]
+const delays = [5_000, 5 * minute, 30 * minute, ...[2, 5, 10, 14, 20, 24].map((n) => n * hour)]
 /** A webhook is disabled when all deliveries have failed for this long. */
 const disableAfterMilliseconds = 5 * day
 const gone = 410
@@ -47,22 +36,28 @@ export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
   sending.catch((error: Error) => ({ status: null, retryAfter: null, text: error.message }))
 
 /** Delivers queued events. Each run of a job is one attempt. A job contains only ids: the data is loaded at delivery. */
-export function createDeliveries(core: Core, { store, send, notify, others, onDisabled }: Parts) {
+export function createDeliveries(core: Core, parts: DeliveryParts) {
+  const { store, send, notify, others, onDisabled } = parts
   const { afterCommit, audit, clock, log } = core
 
   const job: JobHandler<'webhook_delivery'> = async (payload, run) => {
-    const { webhook_id, event } = payload
+    const { event } = payload
     const { id, attempts, signal, withOutcome } = run
-    const webhook = store.find(webhook_id)
-    const data = dataOf(event)
+    const webhook = store.find(payload.webhook_id)
     if (!webhook) return undefined
+    const data = dataOf(event)
     if (!data) {
-      withOutcome(() => store.markNotSent(webhook.id, id, 'not sent: its subject was removed'))
+      const response = 'not sent: its subject was removed'
+      const ended = { status: 'failed', responseStatus: null, response } as const
+      // Only a delivery that was tried before has a row.
+      withOutcome(() => store.updateDelivery(webhook.id, id, ended))
       return undefined
     }
     const delivery = { id, webhook, event, attempts }
     if (webhook.disabledAt !== null) {
-      withOutcome(() => store.upsertDelivery(rowOf(delivery, notSent)))
+      const text = 'not sent: the webhook is switched off'
+      const outcome = { status: null, retryAfter: null, text }
+      withOutcome(() => store.upsertDelivery(rowOf(delivery, outcome)))
       return undefined
     }
     const message = { id, type: event.type, at: Date.parse(event.at), data }
@@ -170,12 +165,6 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
 }
 
 type Delivery = { id: string; webhook: WebhookRow; event: WebhookEvent; attempts: number }
-
-const notSent: Outcome = {
-  status: null,
-  retryAfter: null,
-  text: 'not sent: the webhook is switched off',
-}
 
 const failureOf = (webhook: WebhookRow, { status, text }: Outcome) =>
   `${hostOf(webhook)}: ${status === null ? text : `answered ${status}`}`

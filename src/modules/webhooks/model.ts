@@ -22,18 +22,16 @@ import { type EventType, eventTypes } from '../../lib/vocabulary.ts'
 import { isSuccess, type Outcome } from './deliveries.ts'
 import type { DeliveryRow, WebhookRow } from './store.ts'
 
-export const webhookDescriptionRule = { max: 200, trimmed: true }
-
 const hookUrl = 'https://hooks.example.com/hostline'
 const Events = OneOf(eventTypes, { title: 'EventType', examples: ['message.created'] })
 
 const fields = {
   url: HttpUrl(2_048, { description: 'Your endpoint.', examples: [hookUrl] }),
   events: Type.Array(Events, { description: 'The events to send.', minItems: 1, maxItems: 100 }),
-  description: Text(webhookDescriptionRule, {
-    description: 'Words for the list of webhooks.',
-    examples: ['The shop'],
-  }),
+  description: Text(
+    { max: 200, trimmed: true },
+    { description: 'Words for the list of webhooks.', examples: ['The shop'] },
+  ),
 }
 
 export const NewWebhook = Body('NewWebhook', { ...fields, description: Maybe(fields.description) })
@@ -118,9 +116,7 @@ export const RetrySince = Body('RetrySince', {
 })
 
 export const Retried = Type.Object(
-  {
-    retried: Count(3, 'How many are delivered again; none while the webhook is switched off.'),
-  },
+  { retried: Count(3, 'How many are delivered again; none while the webhook is switched off.') },
   { title: 'Retried' },
 )
 
@@ -181,12 +177,7 @@ const ticketMessage = Type.Intersect([named('DeskTicketMessage'), author])
 const eventData: Record<EventType | typeof testEvent, Record<string, TSchema>> = {
   'user.created': { user: named('ManagedUser') },
   'user.updated': { user: named('ManagedUser') },
-  'user.deleted': {
-    user: Type.Object({
-      id: Sample(samples.guest.id),
-      external_id: externalId,
-    }),
-  },
+  'user.deleted': { user: Type.Object({ id: Sample(samples.guest.id), external_id: externalId }) },
   'message.created': {
     message: Type.Intersect([named('Message'), Type.Object({ sender_external_id: externalId })]),
   },

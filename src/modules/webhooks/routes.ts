@@ -55,9 +55,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       sensitive(
         'adminUpdateWebhook',
         'Changes a webhook, or disables or enables it. Absent fields keep their value.',
-        {
-          200: Webhook,
-        },
+        { 200: Webhook },
         { body: WebhookUpdate },
       ),
     )

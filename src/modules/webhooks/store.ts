@@ -64,31 +64,21 @@ export function createWebhookStore(orm: Orm) {
       const droppedCount = sql`${webhooks.droppedCount} + ${deliveryIds.length}`
       return orm.update(webhooks).set({ droppedCount }).where(eq(webhooks.id, id)).returning().get()
     },
-    updateDelivery(webhookId: string, id: string, changes: Partial<DeliveryRow>): DeliveryRow {
-      const one = oneDelivery(webhookId, id)
-      return orm.update(webhookDeliveries).set(changes).where(one).returning().get()
-    },
-    /** Ends a delivery that was tried before. */
-    markNotSent(webhookId: string, id: string, response: string): void {
-      const ended = { status: 'failed', responseStatus: null, response } as const
-      orm.update(webhookDeliveries).set(ended).where(oneDelivery(webhookId, id)).run()
-    },
+    updateDelivery: (webhookId: string, id: string, changes: Partial<DeliveryRow>): DeliveryRow =>
+      orm
+        .update(webhookDeliveries)
+        .set(changes)
+        .where(oneDelivery(webhookId, id))
+        .returning()
+        .get(),
     findDelivery: (webhookId: string, id: string): DeliveryRow | undefined =>
       orm.select().from(webhookDeliveries).where(oneDelivery(webhookId, id)).get(),
     /** Oldest first; at most some hundred are kept. */
-    listUndelivered: (webhookId: string, since: number): DeliveryRow[] =>
-      orm
-        .select()
-        .from(webhookDeliveries)
-        .where(
-          and(
-            ofWebhook(webhookId),
-            ne(webhookDeliveries.status, 'delivered'),
-            gte(webhookDeliveries.createdAt, since),
-          ),
-        )
-        .orderBy(asc(webhookDeliveries.id))
-        .all(),
+    listUndelivered(webhookId: string, since: number): DeliveryRow[] {
+      const { id, status, createdAt } = webhookDeliveries
+      const missed = and(ofWebhook(webhookId), ne(status, 'delivered'), gte(createdAt, since))
+      return orm.select().from(webhookDeliveries).where(missed).orderBy(asc(id)).all()
+    },
     /** Newest first. */
     listDeliveries: (webhookId: string, range: ListRange): Listing<DeliveryRow> =>
       listById(orm, range, { id: webhookDeliveries.id, which: ofWebhook(webhookId) }),

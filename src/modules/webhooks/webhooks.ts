@@ -1,6 +1,5 @@
 import type { Core, Module } from '../../core.ts'
-import type { Notify } from '../../lib/events.ts'
-import { createDeliveries, type WebhookEvent } from './deliveries.ts'
+import { createDeliveries, type DeliveryParts, type WebhookEvent } from './deliveries.ts'
 import { webhookBodies } from './model.ts'
 import type { ResolveHost } from './post.ts'
 import { webhookRoutes } from './routes.ts'
@@ -29,28 +28,19 @@ declare module '../../jobs/outbox.ts' {
   }
 }
 
-type Neighbours = {
+type Neighbours = Pick<DeliveryParts, 'notify' | 'others'> & {
   version: string
   resolve: ResolveHost
-  notify: Notify
-  /** The modules that load the data of events. */
-  others: readonly Module[]
 }
 
 /** Sends events to the platform's endpoints. */
 export function createWebhooks(core: Core, neighbours: Neighbours) {
-  const { notify, others } = neighbours
   const store = createWebhookStore(core.orm)
   const send = createSender(core, neighbours)
   const reload = subscribeWebhooks(core, store)
   const service = createWebhookService(core, { store, send, onChanged: reload })
-  const webhook_delivery = createDeliveries(core, {
-    store,
-    send,
-    notify,
-    others,
-    onDisabled: reload,
-  })
+  const parts = { ...neighbours, store, send }
+  const webhook_delivery = createDeliveries(core, { ...parts, onDisabled: reload })
 
   return {
     retention: deliveryRetention,
