@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { eq } from 'drizzle-orm'
 import { Elysia } from 'elysia'
 import { Body, Change, Maybe, Sample } from '../../api/fields.ts'
@@ -25,7 +25,6 @@ const NewCannedReply = Body('NewCannedReply', fields)
 const CannedReplyUpdate = Change(
   Body('CannedReplyUpdate', { title: Maybe(fields.title), body: Maybe(fields.body) }),
 )
-type CannedReplyUpdate = Static<typeof CannedReplyUpdate>
 const CannedReply = Type.Object(
   {
     id: Sample(samples.recordId),
@@ -81,7 +80,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
         write(() => {
           const changed = orm
             .update(cannedReplies)
-            .set(trimmed(body))
+            .set({ title: body.title?.trim(), body: body.body?.trim() })
             .where(isNamed(params.id))
             .returning()
             .get()
@@ -104,11 +103,4 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
       },
       admin('adminDeleteCannedReply', 'Removes a canned reply.', { 204: null }),
     )
-}
-
-function trimmed({ title, body }: CannedReplyUpdate) {
-  return {
-    ...(typeof title === 'string' && { title: title.trim() }),
-    ...(typeof body === 'string' && { body: body.trim() }),
-  }
 }

@@ -16,6 +16,7 @@ import { ticketHistory, ticketMessages, ticketNotes, tickets, users } from '../.
 import {
   countRows,
   eachRow,
+  hasRow,
   lazyStatements,
   placeholders,
   prepareInsert,
@@ -63,26 +64,20 @@ export function createTicketStore(orm: Orm) {
   const ofUserAfter = statement<TicketRow, [string, number, number]>(
     `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq > ? ORDER BY user_seq LIMIT ?`,
   )
-  const old = statement<TicketRow, [number, number]>(
-    `SELECT ${columns} FROM tickets WHERE status = 'closed' AND settled_at < ? ORDER BY settled_at LIMIT ?`,
+  const settled = statement<TicketRow, ['resolved' | 'closed', number, number]>(
+    `SELECT ${columns} FROM tickets WHERE status = ? AND settled_at <= ? ORDER BY settled_at LIMIT ?`,
   )
-  const messagesOf = lazy(() =>
-    orm
-      .select({
-        ...getTableColumns(ticketMessages),
-        authorName: sql<string>`(SELECT ${users.displayName} FROM ${users} WHERE ${users.id} = ${ticketMessages.authorId})`,
-      })
+  const messagesOf = lazy(() => {
+    const { ticketId, seq, authorId } = ticketMessages
+    const ofTicket = eq(ticketId, value('ticketId'))
+    const authorName = sql<string>`(SELECT ${users.displayName} FROM ${users} WHERE ${users.id} = ${authorId})`
+    return orm
+      .select({ ...getTableColumns(ticketMessages), authorName })
       .from(ticketMessages)
-      .where(
-        and(
-          eq(ticketMessages.ticketId, value('ticketId')),
-          gt(ticketMessages.seq, value('after')),
-          lte(ticketMessages.seq, value('until')),
-        ),
-      )
-      .orderBy(desc(ticketMessages.seq))
-      .prepare(),
-  )
+      .where(and(ofTicket, gt(seq, value('after')), lte(seq, value('until'))))
+      .orderBy(desc(seq))
+      .prepare()
+  })
   const insertMessage = lazy(() =>
     orm.insert(ticketMessages).values(placeholders(ticketMessages)).prepare(),
   )
@@ -133,13 +128,12 @@ export function createTicketStore(orm: Orm) {
     listOfUser: (userId: string, { limit, offset, before }: RowRange<number>): TicketRow[] =>
       ofUser().all(userId, before ?? Number.MAX_SAFE_INTEGER, limit, offset),
     /** Tickets that were closed before a time, the first closed first. */
-    listOld: (closedBefore: number, limit: number): TicketRow[] => old().all(closedBefore, limit),
-    countOld: (closedBefore: number): number =>
-      countRows(
-        orm,
-        tickets,
-        and(eq(tickets.status, 'closed'), lt(tickets.settledAt, closedBefore)),
-      ),
+    listOld: (closedBefore: number, limit: number): TicketRow[] =>
+      settled().all('closed', closedBefore - 1, limit),
+    countOld(closedBefore: number): number {
+      const old = and(eq(tickets.status, 'closed'), lt(tickets.settledAt, closedBefore))
+      return countRows(orm, tickets, old)
+    },
     /** Oldest first. */
     eachOfUser: (userId: string) =>
       eachRow<TicketRow>((last, limit) => ofUserAfter().all(userId, last?.userSeq ?? 0, limit)),
@@ -183,25 +177,13 @@ export function createTicketStore(orm: Orm) {
       return orm.select().from(ticketHistory).where(wanted).orderBy(asc(id)).limit(1).get()
     },
     /** Resolved tickets without a message after `until`, longest silence first. */
-    listSilent(until: number, limit: number): TicketRow[] {
-      const silent = and(eq(tickets.status, 'resolved'), lte(tickets.settledAt, until))
-      return orm
-        .select()
-        .from(tickets)
-        .where(silent)
-        .orderBy(asc(tickets.settledAt))
-        .limit(limit)
-        .all()
-    },
+    listSilent: (until: number, limit: number): TicketRow[] =>
+      settled().all('resolved', until, limit),
     /** Tickets with a pending mail to the inbox, longest due first. */
-    listInboxDue: (limit: number): TicketRow[] =>
-      orm
-        .select()
-        .from(tickets)
-        .where(isNotNull(tickets.inboxDueAt))
-        .orderBy(asc(tickets.inboxDueAt))
-        .limit(limit)
-        .all(),
+    listInboxDue(limit: number): TicketRow[] {
+      const { inboxDueAt: due } = tickets
+      return orm.select().from(tickets).where(isNotNull(due)).orderBy(asc(due)).limit(limit).all()
+    },
     /** Records the mail to the inbox, unless the ticket has a newer message. */
     updateInboxMailed({ id, messageCount }: TicketRow): void {
       const asItWas = and(eq(tickets.id, id), eq(tickets.messageCount, messageCount))
@@ -211,21 +193,12 @@ export function createTicketStore(orm: Orm) {
       orm.update(tickets).set({ assigneeMailedAt }).where(eq(tickets.id, id)).run()
     },
     isVerified: (id: string): boolean =>
-      orm.select({ is: users.emailVerified }).from(users).where(eq(users.id, id)).get()?.is ===
-      true,
+      hasRow(orm, users, and(eq(users.id, id), eq(users.emailVerified, true))),
     findEnabledAdmin(id: string) {
       const admin = and(eq(users.id, id), eq(users.role, 'admin'), isNull(users.disabledAt))
-      return orm
-        .select({
-          id: users.id,
-          email: users.email,
-          locale: users.locale,
-          displayName: users.displayName,
-          quietHours: users.quietHours,
-        })
-        .from(users)
-        .where(admin)
-        .get()
+      const { email, locale, displayName, quietHours } = users
+      const columns = { id: users.id, email, locale, displayName, quietHours }
+      return orm.select(columns).from(users).where(admin).get()
     },
     listWaiting(userId: string, limit: number): TicketRow[] {
       const waiting = and(eq(tickets.userId, userId), lt(tickets.queueKey, waitingUntil))
