@@ -12,7 +12,6 @@ import { ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
 import {
-  attachedUrls,
   DeskTicket,
   DeskTicketListItem,
   DeskTicketMessage,
@@ -20,6 +19,7 @@ import {
   deskTicketMessageView,
   deskTicketView,
   filterFields,
+  messageIn,
   NewTicketNote,
   NewTicketReply,
   TicketCounts,
@@ -135,9 +135,7 @@ export function deskRoutes(desk: DeskService) {
       '/v1/admin/support/tickets/:id/messages',
       async ({ params, body, context, request, set }) => {
         const sent = await desk.reply(context.byUser, params.id, {
-          body: body.body.trim(),
-          fileUrls: attachedUrls(body.attachments),
-          clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
+          ...messageIn(body, idempotencyKey(request.headers)),
           status: body.status ?? undefined,
           lastMessageId: body.last_message_id ?? undefined,
         })
@@ -170,13 +168,8 @@ export function deskRoutes(desk: DeskService) {
 }
 
 /** The changes in a body, whose schema has checked the assignee's id. */
-function updateIn({
-  status,
-  priority,
-  category,
-  assignee_id,
-  assigned_to,
-}: TicketUpdate): DeskUpdate {
+function updateIn(body: TicketUpdate): DeskUpdate {
+  const { status, priority, category, assignee_id, assigned_to } = body
   const isFirst = assignee_id !== undefined
   const assignee = isFirst ? assignee_id : assigned_to
   return {

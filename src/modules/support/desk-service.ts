@@ -7,21 +7,16 @@ import { findById, getById } from '../../lib/ids.ts'
 import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
 import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.ts'
-import { ticketUpdatedFrame } from './frames.ts'
-import type { DeskDetail, TicketCounts } from './model.ts'
+import { deskFrame } from './frames.ts'
+import type { DeskDetail, MessageRequest, TicketCounts } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import type {
-  MessageRequest,
-  Replayable,
-  RequestedChanges,
-  TicketChangesMaker,
-} from './ticket-changes.ts'
+import type { Replayable, RequestedChanges, TicketChangesMaker } from './ticket-changes.ts'
 
 /** An admin's changes, and the name of the field with the assignee. */
 export type DeskUpdate = RequestedChanges & { assigneeField: string }
 
-export type Answer = MessageRequest & {
+type Answer = MessageRequest & {
   status?: TicketStatus | undefined
   /** The newest message that the admin saw. */
   lastMessageId?: string | undefined
@@ -55,14 +50,11 @@ export function createDeskService(core: Core, parts: Parts) {
     if (range.form === 'page') {
       const { perPage: limit, offset } = range
       const total = desk.count(filter)
-      return {
-        form: 'page',
-        rows: offset < total ? desk.list(filter, { limit, offset }) : [],
-        total,
-      }
+      const rows = offset < total ? desk.list(filter, { limit, offset }) : []
+      return { form: 'page', rows, total }
     }
     const { cursor, limit } = range
-    const before = cursor === undefined ? undefined : decodeQueueCursor(cursor)
+    const before = cursor === undefined ? undefined : decodeCursor(cursor, queuePosition)
     const rows = desk.list(filter, { limit: limit + 1, offset: 0, before })
     return cutAtLimit(rows, limit, (row) => ['queue', row.queueKey, row.n])
   }
@@ -93,11 +85,6 @@ export function createDeskService(core: Core, parts: Parts) {
       history: desk.listNewestHistory(id),
     }
   }
-
-  const withAuthor = (message: TicketMessageRow): AuthoredMessage => ({
-    ...message,
-    authorName: desk.findAuthor(message.authorId)?.displayName ?? '',
-  })
 
   type DeskAction = 'ticket_updated' | 'ticket_answered' | 'ticket_note_added'
   const record = (action: DeskAction, by: ByUser, id: string) =>
@@ -184,14 +171,14 @@ export function createDeskService(core: Core, parts: Parts) {
       return write(() => {
         const ticket = mustFind(id)
         const earlier = changes.findReplayed(ticket.id, draft)
-        if (earlier) return { value: withAuthor(earlier), replayed: true }
+        if (earlier) return { value: desk.withAuthor(earlier), replayed: true }
         if (lastMessageId !== undefined) mustBeNewest(ticket, lastMessageId)
         // Choice: a reply assigns an unassigned ticket to the admin who replies.
         const wanted = { status, assigneeId: ticket.assigneeId ?? adminId }
         const message = changes.reply(ticket, draft, wanted)
         record('ticket_answered', by, ticket.id)
         notifyOwner(ticket, mustFind(ticket.id), message)
-        return { value: withAuthor(message), replayed: false }
+        return { value: desk.withAuthor(message), replayed: false }
       })
     },
 
@@ -207,13 +194,8 @@ export function createDeskService(core: Core, parts: Parts) {
         desk.insertNote(note)
         record('ticket_note_added', by, ticketId)
         const item = desk.get(ticketId)
-        afterCommit(() => hub.sendToAdmins(ticketUpdatedFrame(item)))
+        afterCommit(() => hub.sendToAdmins(deskFrame('ticket_updated', item)))
         return { ...note, author }
       }),
   }
-}
-
-function decodeQueueCursor(cursor: string) {
-  const [, queueKey, n] = decodeCursor(cursor, queuePosition)
-  return { queueKey, n }
 }

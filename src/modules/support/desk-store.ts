@@ -7,7 +7,12 @@ import { lazy } from '../../lib/lazy.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { TicketStatus } from '../../lib/vocabulary.ts'
 import { filterFields } from './model.ts'
-import { type TicketRow, waitingUntil } from './store.ts'
+import {
+  type AuthoredMessage,
+  type TicketMessageRow,
+  type TicketRow,
+  waitingUntil,
+} from './store.ts'
 
 const filterNames = Object.keys(filterFields) as (keyof typeof filterFields)[]
 
@@ -24,7 +29,8 @@ export type TicketFilter = {
   /** Whether the owner waits for a reply. */
   isWaiting?: boolean | undefined
 }
-type DeskPosition = { queueKey: number; n: number }
+/** As a cursor holds it. */
+type DeskPosition = readonly [list: 'queue', queueKey: number, n: number]
 export type DeskItem = ReturnType<DeskStore['get']>
 type NoteRow = typeof ticketNotes.$inferSelect
 export type NoteItem = ReturnType<DeskStore['listNewestNotes']>[number]
@@ -62,13 +68,13 @@ export function createDeskStore(orm: Orm) {
       .prepare(),
   )
 
+  const findAuthor = (userId: string) =>
+    orm.select({ id, displayName }).from(users).where(eq(id, userId)).get()
+
   /** Returns the tickets in the order of `ns`. */
   function listByNumber(ns: readonly number[]) {
-    const items = new Map(
-      byNumber()
-        .all({ ns: JSON.stringify(ns) })
-        .map((item) => [item.n, item]),
-    )
+    const found = byNumber().all({ ns: JSON.stringify(ns) })
+    const items = new Map(found.map((item) => [item.n, item]))
     return ns.flatMap((n) => items.get(n) ?? [])
   }
 
@@ -84,7 +90,7 @@ export function createDeskStore(orm: Orm) {
     count: (filter: TicketFilter): number => countRows(orm, tickets, matching(filter)),
     list(filter: TicketFilter, { limit, offset, before: after }: RowRange<DeskPosition>) {
       const { n, queueKey } = tickets
-      const isAfter = after && sql`(${queueKey}, ${n}) > (${after.queueKey}, ${after.n})`
+      const isAfter = after && sql`(${queueKey}, ${n}) > (${after[1]}, ${after[2]})`
       const page = orm
         .select({ n })
         .from(tickets)
@@ -98,8 +104,11 @@ export function createDeskStore(orm: Orm) {
     insertNote(row: NoteRow): void {
       orm.insert(ticketNotes).values(row).run()
     },
-    findAuthor: (userId: string) =>
-      orm.select({ id, displayName }).from(users).where(eq(id, userId)).get(),
+    findAuthor,
+    withAuthor: (message: TicketMessageRow): AuthoredMessage => ({
+      ...message,
+      authorName: findAuthor(message.authorId)?.displayName ?? '',
+    }),
     /** The newest notes, oldest first. */
     listNewestNotes: (ticketId: string) =>
       orm

@@ -1,12 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import type { DeskItem } from './desk-store.ts'
-import {
-  DeskTicketListItem,
-  deskTicketListItemView,
-  TicketListItem,
-  ticketListItemView,
-} from './model.ts'
+import { DeskTicketListItem, deskTicketListItemView, TicketListItem } from './model.ts'
 
 /** Sent to the owner. */
 export const OwnTicketUpdatedFrame = Type.Object({
@@ -38,14 +33,9 @@ export const serverFrames: ServerFrames = {
   ticket_updated: { schema: EitherUpdatedFrame, group: 'support' },
 }
 
-export function ownTicketUpdatedFrame(item: DeskItem): OwnTicketUpdatedFrame {
-  return { type: 'ticket_updated', ticket: ticketListItemView(item) }
-}
-
-export function ticketCreatedFrame(item: DeskItem): TicketCreatedFrame {
-  return { type: 'ticket_created', ticket: deskTicketListItemView(item) }
-}
-
-export function ticketUpdatedFrame(item: DeskItem): TicketUpdatedFrame {
-  return { type: 'ticket_updated', ticket: deskTicketListItemView(item) }
+export function deskFrame(
+  type: 'ticket_created' | 'ticket_updated',
+  item: DeskItem,
+): TicketCreatedFrame | TicketUpdatedFrame {
+  return { type, ticket: deskTicketListItemView(item) }
 }

@@ -3,18 +3,20 @@ import { inPieces } from '../../db/pieces.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { day } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
+import type { Locale } from '../../lib/i18n.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
 import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
-import { type OwnerMessage, ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
+import { ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
 import type { DeskItem, DeskStore } from './desk-store.ts'
 import type { TicketStore } from './store.ts'
 import type { TicketChangesMaker } from './ticket-changes.ts'
 
 type Run = Parameters<JobHandler<'assignee_mail'>>[1]
-type MailParts = {
+export type MailParts = {
   store: TicketStore
   desk: DeskStore
   mailer: Mailer
+  /** Whether an admin wants mails about answers in tickets. */
   wantsMail: (userId: string) => boolean
 }
 
@@ -32,12 +34,12 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   // The first of several jobs mails everything; the others find nothing left.
   const oneAtATime = createKeyedSemaphore(1)
 
-  const linkTo = ({ id }: { id: string }) => `${config.publicUrl}/console#ticket=${id}`
-
-  function ownerMessageOf(item: DeskItem, body: string): OwnerMessage {
+  function mailItemOf(item: DeskItem, body: string, locale: Locale) {
     const { id, subject, category, priority, user } = item
     const owner = { name: user.displayName, email: user.deletedAt === null ? user.email : null }
-    return { id, subject, category, priority, owner, body, link: linkTo(item) }
+    const link = `${config.publicUrl}/console#ticket=${id}`
+    const message = { id, subject, category, priority, owner, body, link }
+    return ownerMessageItem(settings, locale, message)
   }
 
   // A reply to the mail goes to the owner of its tickets, if they all have the same one.
@@ -55,21 +57,17 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
       // Messages after the last mail wait for their own job.
       if (inbox === undefined || since > clock.now() - intervalMilliseconds) return undefined
       const items = due.map(({ id }) => desk.get(id))
-      const mail = {
+      const locale = inboxLocale
+      await mailer.send({
         ...renderMail(settings, 'ticket_waiting', {
-          locale: inboxLocale,
+          locale,
           name: settings.get('platform_name'),
           link: `${config.publicUrl}/console/desk`,
-          items: items.map((item) =>
-            ownerMessageItem(settings, inboxLocale, ownerMessageOf(item, newestOf(item))),
-          ),
+          items: items.map((item) => mailItemOf(item, newestOf(item), locale)),
         }),
         replyTo: replyToOf(items, inbox),
-      }
-      await mailer.send({
-        ...mail,
         to: inbox,
-        locale: inboxLocale,
+        locale,
         messageId: messageIdOf(jobId, config),
       })
       await write(() => due.forEach(store.updateInboxMailed))
@@ -99,20 +97,16 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     const wait = Math.max(next - now, quietFor(assignee.quietHours, now))
     if (wait > 0) return { againAfterMilliseconds: wait }
     const { id: userId, email: to, locale, displayName: name } = assignee
-    const { link, ...message } = ownerMessageItem(
-      settings,
-      locale,
-      ownerMessageOf(item, newest.body),
-    )
+    const { link, ...message } = mailItemOf(item, newest.body, locale)
     const about = { userId, types: ['support_reply'] as const }
     const mail = {
       ...renderMail(settings, 'ticket_answer', { locale, name, link, items: [message], about }),
       replyTo: replyToOf([item], to),
+      to,
+      locale,
+      messageId: messageIdOf(jobId, config),
     }
-    const delivery = { userId, channel: 'email' } as const
-    await deliver(delivery, () =>
-      mailer.send({ ...mail, to, locale, messageId: messageIdOf(jobId, config) }),
-    )
+    await deliver({ userId, channel: 'email' }, () => mailer.send(mail))
     await write(() => store.updateAssigneeMailed(id, newest.createdAt))
     return undefined
   }

@@ -63,9 +63,6 @@ const attachments = Maybe(
   ),
 )
 
-export const attachedUrls = (list?: { file_url: string }[] | null): string[] =>
-  (list ?? []).map((it) => it.file_url)
-
 export const NewTicket = Body('NewTicket', {
   subject: trimmedText(200, 'The topic, in a line.', subject),
   body: TicketText,
@@ -94,6 +91,19 @@ export const NewTicketMessage = Body('NewTicketMessage', {
   attachments,
   client_id: Maybe(ClientId),
 })
+
+/** The message in a body.
+ *  @param key the idempotency key of the header */
+export const messageIn = (
+  { body, attachments, client_id }: Static<typeof NewTicketMessage>,
+  key: string | undefined,
+) => ({
+  body: body.trim(),
+  fileUrls: (attachments ?? []).map((it) => it.file_url),
+  clientId: client_id ?? key ?? null,
+})
+/** The part of a message that a client sends. */
+export type MessageRequest = ReturnType<typeof messageIn>
 
 export const NewTicketReply = Body('NewTicketReply', {
   ...NewTicketMessage.properties,
@@ -188,10 +198,8 @@ export const TicketMessage = Type.Object(
   },
   { title: 'TicketMessage' },
 )
-export type TicketMessage = Static<typeof TicketMessage>
 
 export const TicketListItem = Type.Object(ticket, { title: 'TicketListItem' })
-export type TicketListItem = Static<typeof TicketListItem>
 
 const messages_before = Type.Optional(
   Type.String({
@@ -204,9 +212,7 @@ export const Ticket = Type.Object(
   { ...ticket, messages: Type.Array(TicketMessage), messages_before },
   { title: 'Ticket', description: 'A ticket with its newest messages, oldest first.' },
 )
-export type Ticket = Static<typeof Ticket>
 
-const Owner = NamedPerson(samples.guest)
 const Admin = NamedPerson(samples.admin)
 
 const TicketOwner = Type.Object(
@@ -221,7 +227,7 @@ const TicketOwner = Type.Object(
 )
 
 export const DeskTicketMessage = Type.Object(
-  { ...TicketMessage.properties, author: Owner },
+  { ...TicketMessage.properties, author: NamedPerson(samples.guest) },
   { title: 'DeskTicketMessage' },
 )
 
@@ -239,13 +245,11 @@ export const DeskTicketListItem = Type.Object(
   },
   { title: 'DeskTicketListItem' },
 )
-export type DeskTicketListItem = Static<typeof DeskTicketListItem>
 
 export const TicketNote = Type.Object(
   { ...entry, body: Sample(noteText), author: Admin },
   { title: 'TicketNote' },
 )
-export type TicketNote = Static<typeof TicketNote>
 
 const TicketHistoryEntry = Type.Object(
   {
@@ -283,18 +287,13 @@ export const DeskTicket = Type.Object(
   },
 )
 
-export function ticketMessageView({
-  id,
-  body,
-  isAdmin,
-  attachments,
-  createdAt,
-}: TicketMessageRow): TicketMessage {
+export function ticketMessageView(row: TicketMessageRow): Static<typeof TicketMessage> {
+  const { id, body, isAdmin, attachments, createdAt } = row
   const files = attachments && { attachments: [...attachments] }
   return { id, body, is_admin: isAdmin, created_at: isoTime(createdAt), ...files }
 }
 
-export function ticketListItemView(row: TicketRow): TicketListItem {
+export function ticketListItemView(row: TicketRow): Static<typeof TicketListItem> {
   const { id, subject, status, priority, category } = row
   const times = { created_at: isoTime(row.createdAt), updated_at: isoTime(row.updatedAt) }
   return { id, subject, status, priority, category, ...times }
@@ -303,7 +302,7 @@ export function ticketListItemView(row: TicketRow): TicketListItem {
 export type MessagesShown = { messages: AuthoredMessage[]; before: string | null }
 export type TicketDetail = { ticket: TicketRow; shown: MessagesShown }
 
-export function ticketView({ ticket: row, shown }: TicketDetail): Ticket {
+export function ticketView({ ticket: row, shown }: TicketDetail): Static<typeof Ticket> {
   return {
     ...ticketListItemView(row),
     messages: shown.messages.map(ticketMessageView),
@@ -316,7 +315,7 @@ export function deskTicketMessageView(row: AuthoredMessage): Static<typeof DeskT
   return { ...ticketMessageView(row), author }
 }
 
-export function deskTicketListItemView(row: DeskItem): DeskTicketListItem {
+export function deskTicketListItemView(row: DeskItem): Static<typeof DeskTicketListItem> {
   const { user, assignee } = row
   return {
     ...ticketListItemView(row),
@@ -346,7 +345,12 @@ export function deskTicketView(detail: DeskDetail): Static<typeof DeskTicket> {
   }
 }
 
-export function ticketNoteView({ id, body, author, createdAt }: NoteItem): TicketNote {
+export function ticketNoteView({
+  id,
+  body,
+  author,
+  createdAt,
+}: NoteItem): Static<typeof TicketNote> {
   return { id, body, author: personView(author), created_at: isoTime(createdAt) }
 }
 

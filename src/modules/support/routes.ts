@@ -5,8 +5,8 @@ import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import {
-  attachedUrls,
   contentOf,
+  messageIn,
   NewTicket,
   NewTicketMessage,
   Ticket,
@@ -28,9 +28,7 @@ export function supportRoutes(tickets: TicketService) {
       async ({ body, context, request, set }) => {
         const opened = await tickets.open(context.user.userId, {
           content: contentOf(body),
-          body: body.body.trim(),
-          fileUrls: attachedUrls(body.attachments),
-          clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
+          ...messageIn(body, idempotencyKey(request.headers)),
         })
         markReplayed(set.headers, opened.replayed)
         return ticketView(opened.value)
@@ -79,11 +77,8 @@ export function supportRoutes(tickets: TicketService) {
     .post(
       '/v1/support/tickets/:id/messages',
       async ({ params, body, context, request, set }) => {
-        const sent = await tickets.reply(context.user.userId, params.id, {
-          body: body.body.trim(),
-          fileUrls: attachedUrls(body.attachments),
-          clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
-        })
+        const message = messageIn(body, idempotencyKey(request.headers))
+        const sent = await tickets.reply(context.user.userId, params.id, message)
         markReplayed(set.headers, sent.replayed)
         return ticketMessageView(sent.value)
       },

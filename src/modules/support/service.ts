@@ -5,11 +5,10 @@ import { day } from '../../lib/clock.ts'
 import { AppError, throttled } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
-import { type TicketContent, type TicketDetail, ticketView } from './model.ts'
+import { type MessageRequest, type TicketContent, type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import {
   hasContent,
-  type MessageRequest,
   type Replayable,
   type RequestedChanges,
   type TicketChangesMaker,
@@ -17,7 +16,7 @@ import {
 
 type TicketRequest = MessageRequest & { content: TicketContent }
 
-type Parts = {
+export type TicketParts = {
   store: TicketStore
   changes: TicketChangesMaker
   takeText: TakeText
@@ -29,7 +28,7 @@ export type TicketService = ReturnType<typeof createTicketService>
 const perDayVerified = 20
 const perDayUnverified = 5
 
-export function createTicketService(core: Core, parts: Parts) {
+export function createTicketService(core: Core, parts: TicketParts) {
   const { write, newId, clock } = core
   const { store, changes, takeText, ticketsPerDay } = parts
   const { reopenDays } = core.config.support

@@ -1,18 +1,16 @@
 import type { Core, Module } from '../../core.ts'
-import type { TakeText } from '../../db/text-quota.ts'
 import type { Aging } from '../../jobs/forgetting.ts'
 import type { DomainEvent, Notify } from '../../lib/events.ts'
-import type { Mailer } from '../../outside/mail/mailer.ts'
 import { cannedReplyRoutes } from './canned-replies.ts'
 import { deskRoutes } from './desk-routes.ts'
 import { createDeskService } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
 import { serverFrames } from './frames.ts'
-import { createDeskMails, startAutoClose } from './jobs.ts'
+import { createDeskMails, type MailParts, startAutoClose } from './jobs.ts'
 import { contentOf, deskTicketListItemView, deskTicketMessageView } from './model.ts'
 import { supportRoutes } from './routes.ts'
 import { createSearchStore } from './search-store.ts'
-import { createTicketService } from './service.ts'
+import { createTicketService, type TicketParts } from './service.ts'
 import { createTicketStore } from './store.ts'
 import { type Attach, createTicketChanges } from './ticket-changes.ts'
 
@@ -34,18 +32,14 @@ declare module '../../jobs/outbox.ts' {
   }
 }
 
-type Neighbours = {
-  mailer: Mailer
-  /** Whether an admin wants mails about answers in tickets. */
-  wantsMail: (userId: string) => boolean
-  notify: Notify
-  /** Deletes the notifications about answers in a ticket, inside a `write`. */
-  forgetReplies: (userId: string, ticketId: string) => void
-  attach: Attach
-  detach: (messageId: string) => void
-  takeText: TakeText
-  ticketsPerDay: number | undefined
-}
+type Neighbours = Omit<TicketParts, 'store' | 'changes'> &
+  Omit<MailParts, 'store' | 'desk'> & {
+    notify: Notify
+    /** Deletes the notifications about answers in a ticket, inside a `write`. */
+    forgetReplies: (userId: string, ticketId: string) => void
+    attach: Attach
+    detach: (messageId: string) => void
+  }
 
 type AnsweredField = 'subject' | 'body' | 'answer'
 
@@ -65,16 +59,10 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   /** The data of a webhook event: the ticket as in the desk's list, and the message of the event. */
   function eventData({ ticket_id = '', message_id = '' }: DomainEvent['ids']) {
     const item = desk.find(ticket_id)
+    if (!item) return undefined
     const message = store.findMessage(ticket_id, message_id)
-    const authorName = message && desk.findAuthor(message.authorId)?.displayName
-    return (
-      item && {
-        ticket: deskTicketListItemView(item),
-        ...(message && {
-          message: deskTicketMessageView({ ...message, authorName: authorName ?? '' }),
-        }),
-      }
-    )
+    const said = message && { message: deskTicketMessageView(desk.withAuthor(message)) }
+    return { ticket: deskTicketListItemView(item), ...said }
   }
 
   /** Makes tickets of a deleted user no longer wait for an answer.

@@ -4,7 +4,8 @@ import { AppError } from '../../lib/errors.ts'
 import { codePoints } from '../../lib/text.ts'
 import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
 import type { DeskStore } from './desk-store.ts'
-import { ownTicketUpdatedFrame, ticketCreatedFrame, ticketUpdatedFrame } from './frames.ts'
+import { deskFrame, type OwnTicketUpdatedFrame } from './frames.ts'
+import { type MessageRequest, ticketListItemView } from './model.ts'
 import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 
 /** Requested changes of a ticket; absent fields keep their value. */
@@ -13,13 +14,6 @@ export type RequestedChanges = {
   priority?: TicketPriority | undefined
   category?: TicketCategory | undefined
   assigneeId?: string | null | undefined
-}
-
-/** The part of a message that a client sends. */
-export type MessageRequest = {
-  body: string
-  fileUrls: readonly string[]
-  clientId: string | null
 }
 
 type TicketDraft = MessageRequest & {
@@ -66,41 +60,32 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
 
   function append(ticket: TicketRow, draft: TicketDraft, createdAt = clock.now()) {
     if (!draft.isAdmin) mustHaveRoom(ticket, draft.body)
-    const seq = ticket.messageCount + 1
     const { fileUrls, ...text } = draft
-    const id = newId()
-    const attached = attach(id, draft.authorId, fileUrls)
-    const attachments = attached.length > 0 ? attached : null
-    const message: TicketMessageRow = {
-      ...text,
-      id,
-      ticketId: ticket.id,
-      seq,
-      createdAt,
-      attachments,
-    }
+    const place = { id: newId(), ticketId: ticket.id, seq: ticket.messageCount + 1, createdAt }
+    const attached = attach(place.id, draft.authorId, fileUrls)
+    const message = { ...text, ...place, attachments: attached.length > 0 ? attached : null }
     store.insertMessage(message)
     return message
   }
 
   function update(ticket: TicketRow, { actorId, requested = {}, message }: Update): TicketRow {
+    const { id: ticketId } = ticket
     const { status = ticket.status, priority = ticket.priority } = requested
     const { category = ticket.category, assigneeId = ticket.assigneeId } = requested
     const sizes = sizesOf(ticket, message)
     const times = timesOf(ticket, status, message)
     const differences = differencesOf(ticket, requested)
     for (const difference of differences) {
-      const entry = { ticketId: ticket.id, at: times.updatedAt, actorId, ...difference }
-      store.insertHistory({ id: newId(), ...entry })
+      store.insertHistory({ id: newId(), ticketId, at: times.updatedAt, actorId, ...difference })
     }
     if (differences.length > 0) {
-      events.publish({ type: 'ticket.updated', ids: { ticket_id: ticket.id } })
+      events.publish({ type: 'ticket.updated', ids: { ticket_id: ticketId } })
     }
     // An answered or settled ticket needs no mail to the desk.
     const isWaiting = times.waitingSince !== null
     const inboxDueAt = isWaiting ? notifyDesk(ticket, assigneeId, message) : null
     const changes = { status, priority, category, assigneeId, inboxDueAt, ...sizes, ...times }
-    return store.update(ticket.id, changes)
+    return store.update(ticketId, changes)
   }
 
   /** Queues a mail about the owner's message to the assignee, else to the inbox. A mail to the inbox covers the messages of
@@ -153,8 +138,12 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
   function publishUpdate(ticketId: string) {
     const item = desk.get(ticketId)
     afterCommit(() => {
-      hub.send([item.userId], ownTicketUpdatedFrame(item))
-      hub.sendToAdmins(ticketUpdatedFrame(item))
+      const frame: OwnTicketUpdatedFrame = {
+        type: 'ticket_updated',
+        ticket: ticketListItemView(item),
+      }
+      hub.send([item.userId], frame)
+      hub.sendToAdmins(deskFrame('ticket_updated', item))
     })
   }
 
@@ -165,7 +154,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       const ticket = update(opened, { actorId: draft.authorId, message })
       publish('ticket.created', message)
       const item = desk.get(ticket.id)
-      afterCommit(() => hub.sendToAdmins(ticketCreatedFrame(item)))
+      afterCommit(() => hub.sendToAdmins(deskFrame('ticket_created', item)))
       return ticket
     },
 
