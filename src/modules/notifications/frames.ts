@@ -1,15 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Count } from '../../api/fields.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
-import { Notification, notificationView } from './model.ts'
-import type { NotificationRow } from './store.ts'
+import { Notification } from './model.ts'
 
 export const NotificationFrame = Type.Object(
-  {
-    type: Type.Literal('notification'),
-    notification: Notification,
-    unread_count: Count(0),
-  },
+  { type: Type.Literal('notification'), notification: Notification, unread_count: Count(0) },
   { description: 'With `events=notification`: a new notification.' },
 )
 export type NotificationFrame = Static<typeof NotificationFrame>
@@ -23,12 +18,4 @@ export type NotificationsReadFrame = Static<typeof NotificationsReadFrame>
 export const serverFrames: ServerFrames = {
   notification: { schema: NotificationFrame, group: 'notification' },
   notifications_read: { schema: NotificationsReadFrame, group: 'notification' },
-}
-
-export function notificationFrame(row: NotificationRow, unreadCount: number): NotificationFrame {
-  return { type: 'notification', notification: notificationView(row), unread_count: unreadCount }
-}
-
-export function notificationsReadFrame(unreadCount: number): NotificationsReadFrame {
-  return { type: 'notifications_read', unread_count: unreadCount }
 }

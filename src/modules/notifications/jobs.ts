@@ -13,7 +13,7 @@ import {
   type NotificationType,
   type PreferenceType,
 } from '../../lib/vocabulary.ts'
-import type { Mailer } from '../../outside/mail/mailer.ts'
+import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 import {
   accountEntry,
@@ -28,7 +28,7 @@ import { type NotificationText, textOf } from './notifier.ts'
 import type { Preferences } from './preferences.ts'
 import type { HeldPush, PushTokenRow, PushTokenStore } from './push-token-store.ts'
 import { isAboutBlocked } from './service.ts'
-import type { NotificationRow, NotificationStore } from './store.ts'
+import type { NotificationRow, NotificationStore, Person } from './store.ts'
 
 /** A chat message that its recipient has not read. */
 type UnreadMessage = {
@@ -308,12 +308,9 @@ function linked(settings: Settings, page?: string) {
 
 /** The page of a notification in the app: its ticket, or its own. */
 function linkOf(links: Links, { id, type, data }: Pick<NotificationRow, 'id' | 'type' | 'data'>) {
-  const { ticket_id: ticketId } = data
-  if (type === 'support_reply' && ticketId !== undefined) {
-    const link = linkTo(links, 'ticket', ticketId)
-    if (link !== undefined) return link
-  }
-  return linkTo(links, 'notification', id)
+  const ticketId = type === 'support_reply' ? data['ticket_id'] : undefined
+  const link = ticketId === undefined ? undefined : linkTo(links, 'ticket', ticketId)
+  return link ?? linkTo(links, 'notification', id)
 }
 
 /** Undefined for notifications with several pages: they lead to the first page of the app. */
@@ -384,23 +381,12 @@ function shortened(text: string) {
 /** Notifications in one mail. */
 const maxPerMail = 50
 
-type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
-
 /** Sends one mail with all of a user's unread notifications. */
 export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
   const { write, clock, config, settings } = core
   const { store, preferences, mailer, mayTalk } = parts
   // One job per user at a time: the first mails all notifications, and the others find none.
   const oneAtATime = createKeyedSemaphore(1)
-
-  function markMailed(userId: string, rows: readonly NotificationRow[], at: number | null) {
-    for (const { id } of rows) store.updateMailed(userId, id, at)
-  }
-
-  function findUnmailed(userId: string, id: string) {
-    const row = store.find(userId, id)
-    return row?.readAt === null && row.mailedAt === null ? row : undefined
-  }
 
   function listDue(userId: string, isDue: (type: string) => boolean) {
     const mailed = preferences.list(userId).filter(([type, { email }]) => email && isDue(type))
@@ -412,29 +398,30 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
    *  unknown whether the mail server has accepted the mail, and a second one must not follow. */
   function claim(userId: string, notificationId: string) {
     const person = store.findPerson(userId)
-    const reason = findUnmailed(userId, notificationId)
-    if (person?.disabledAt !== null || !reason) return undefined
+    const reason = store.find(userId, notificationId)
+    if (person?.disabledAt !== null || reason?.readAt !== null) return undefined
+    if (reason.mailedAt !== null) return undefined
     const wait = quietFor(person.quietHours, clock.now())
     const isDue = (type: string) => wait === 0 || callTypes.includes(type)
     if (!isDue(reason.type)) return { wait, person, unread: [] }
     const listed = listDue(userId, isDue)
-    markMailed(userId, listed, clock.now())
+    store.updateMailed(userId, listed, clock.now())
     const unread = listed.filter((row) => !isAboutBlocked(mayTalk, userId, row))
     return { wait: 0, person, unread }
   }
 
   function mailOf(person: Person, unread: readonly NotificationRow[], id: string) {
     const { id: userId, email: to, locale, displayName: name } = person
-    const platform = settings.get('platform_name')
+    const shownTo = { locale, platform: settings.get('platform_name') }
     const level = settings.get('mail_content')
-    const items = unread.map((row) => shownAt(level, withPlainNames(row), { locale, platform }))
+    const items = unread.map((row) => shownAt(level, withPlainNames(row), shownTo))
     const link = commonLinkOf(settings.get('links'), unread)
     const about = { userId, types: [...new Set(unread.map(({ type }) => type))] }
     return {
       ...renderMail(settings, 'notifications', { locale, name, link, items, about }),
       to,
       locale,
-      messageId: `<${id.toLowerCase()}@${config.issuer}>`,
+      messageId: messageIdOf(id, config),
     }
   }
 
@@ -448,7 +435,7 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
     if (wait > 0) return { againAfterMilliseconds: wait }
     if (unread.length === 0) return undefined
     let mailedAt: number | null = null
-    withOutcome(() => markMailed(userId, unread, mailedAt))
+    withOutcome(() => store.updateMailed(userId, unread, mailedAt))
     await deliver({ userId, channel: 'email' }, () => mailer.send(mailOf(person, unread, id)))
     mailedAt = clock.now()
     return undefined

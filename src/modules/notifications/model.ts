@@ -263,10 +263,7 @@ const perCustomType = (channels: TSchema) => ({
 const ChannelsField = Type.Object(channels, { title: 'NotificationChannels' })
 
 const messageChannelChanges = Type.Object(
-  {
-    push: channelChanges.properties.push,
-    email: Maybe(unreadMail),
-  },
+  { push: channelChanges.properties.push, email: Maybe(unreadMail) },
   { title: 'MessageChannelsUpdate', ...open },
 )
 // Chat messages have no notifications, so they cannot be hidden in the app.
@@ -356,7 +353,6 @@ export const NewAnnouncement = Refined(
           client_id: 'd7c0-42',
         },
       ],
-      ...open,
     },
   ),
   ({ audience, role, user_ids, data }): FieldProblems => ({
@@ -366,7 +362,7 @@ export const NewAnnouncement = Refined(
   }),
 )
 
-export const Announcement = Type.Object(
+const Announcement = Type.Object(
   {
     broadcast_id: Sample(samples.broadcastId),
     recipients_count: Count(120, 'People of the audience.'),

@@ -3,11 +3,11 @@ import { type FieldProblems, invalidField, problem, throwProblems } from '../../
 import type { NotificationEvent } from '../../lib/events.ts'
 import { texts } from '../../lib/i18n.ts'
 import { knownType, type NotificationType } from '../../lib/vocabulary.ts'
-import { notificationFrame } from './frames.ts'
-import { type NotificationData, personKeys } from './model.ts'
+import type { NotificationFrame } from './frames.ts'
+import { type NotificationData, notificationView, personKeys } from './model.ts'
 import type { Channels, Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
-import type { NotificationRow, NotificationStore } from './store.ts'
+import type { NotificationRow, NotificationStore, Person } from './store.ts'
 
 export type Outcome =
   | { kind: 'created' | 'duplicate'; row: NotificationRow }
@@ -25,7 +25,6 @@ type Parts = {
   pushTokenStore: PushTokenStore
   resolveUser: ResolveUser
 }
-type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
 
 export type Notifier = ReturnType<typeof createNotifier>
 
@@ -55,7 +54,11 @@ export function createNotifier(core: Core, parts: Parts) {
     const { userId } = row
     const { total } = store.count(userId)
     if (total > maxPerUser) store.deleteOldest(userId, total - maxPerUser)
-    const frame = notificationFrame(row, store.count(userId).unread)
+    const frame: NotificationFrame = {
+      type: 'notification',
+      notification: notificationView(row),
+      unread_count: store.count(userId).unread,
+    }
     afterCommit(() => hub.send([userId], frame))
   }
 

@@ -1,5 +1,5 @@
 import type { Core } from '../../core.ts'
-import { AppError, invalidField, problem } from '../../lib/errors.ts'
+import { invalidField, problem, throwProblems } from '../../lib/errors.ts'
 import { isCustomType, type PreferenceType, preferenceTypes } from '../../lib/vocabulary.ts'
 import type { NotificationStore } from './store.ts'
 
@@ -40,12 +40,8 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
       const refused = changes.filter(
         ([type, { inApp }]) => inApp === false && alwaysInApp.includes(type),
       )
-      if (refused.length > 0) {
-        const details = Object.fromEntries(
-          refused.map(([type]) => [`${type}.in_app`, problem('always_on')]),
-        )
-        throw new AppError('validation_error', { details })
-      }
+      const problems = refused.map(([type]) => [`${type}.in_app`, problem('always_on')] as const)
+      throwProblems(Object.fromEntries(problems))
       return write(() => {
         for (const [type, change] of changes) {
           const { inApp, push, email } = channelsOf(userId, type)

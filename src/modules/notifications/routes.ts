@@ -96,9 +96,7 @@ export function notificationRoutes(parts: Parts) {
       user(
         'getNotificationPreferences',
         'Shows the enabled channels for each type of notification.',
-        {
-          200: Preferences,
-        },
+        { 200: Preferences },
       ),
     )
     .put(
@@ -108,9 +106,7 @@ export function notificationRoutes(parts: Parts) {
       user(
         'updateNotificationPreferences',
         'Enables or disables channels for each type of notification. Absent types and channels keep their value. Some types cannot be switched off in the app.',
-        {
-          200: Preferences,
-        },
+        { 200: Preferences },
         { body: PreferencesUpdate },
       ),
     )
@@ -136,10 +132,8 @@ export function notificationRoutes(parts: Parts) {
     )
     .get(
       '/v1/notifications/push-tokens',
-      ({ query, context }) => {
-        const list = (range: ListRange) => pushTokens.list(context.user.userId, range)
-        return pageOf(query, list, pushTokenView)
-      },
+      ({ query, context }) =>
+        pageOf(query, (range) => pushTokens.list(context.user.userId, range), pushTokenView),
       user.list('listPushTokens', 'Lists your devices.', PushToken),
     )
     .delete(

@@ -4,7 +4,7 @@ import { AppError } from '../../lib/errors.ts'
 import type { NotificationEvent } from '../../lib/events.ts'
 import { findById } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
-import { notificationsReadFrame } from './frames.ts'
+import type { NotificationsReadFrame } from './frames.ts'
 import { personKeys } from './model.ts'
 import type { Notifier, Outcome, UserReference } from './notifier.ts'
 import type { NotificationStore } from './store.ts'
@@ -32,11 +32,13 @@ export type NotificationService = ReturnType<typeof createNotificationService>
 export function createNotificationService(core: Core, { store, notifier, mayTalk }: Parts) {
   const { write, afterCommit, hub, clock } = core
 
-  const publishRead = (userId: string, unreadCount: number) =>
-    afterCommit(() => hub.send([userId], notificationsReadFrame(unreadCount)))
+  function publishRead(userId: string) {
+    const unread_count = store.count(userId).unread
+    const frame: NotificationsReadFrame = { type: 'notifications_read', unread_count }
+    afterCommit(() => hub.send([userId], frame))
+  }
 
   return {
-    /** Newest first. */
     list: store.list,
 
     unreadCount: (userId: string): number => store.count(userId).unread,
@@ -49,14 +51,14 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
         if (!row?.inApp) throw new AppError('not_found')
         if (row.readAt !== null) return
         store.updateRead(userId, row.id, clock.now())
-        publishRead(userId, store.count(userId).unread)
+        publishRead(userId)
       }),
 
     markAllRead: (userId: string): Promise<void> =>
       write(() => {
         if (store.count(userId).unread === 0) return
         store.updateAllRead(userId, clock.now())
-        publishRead(userId, 0)
+        publishRead(userId)
       }),
 
     /** Creates a notification for each user, or returns the one with the same `dedupeKey`. Calls and follows count as muted

@@ -22,6 +22,7 @@ export type NotificationRow = typeof notifications.$inferSelect
 type PreferenceRow = typeof notificationPreferences.$inferSelect
 
 export type NotificationStore = ReturnType<typeof createNotificationStore>
+export type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
 
 const value = sql.placeholder
 /** A user in a notification. Must equal the expression of the index. */
@@ -36,41 +37,22 @@ export function createNotificationStore(orm: Orm) {
     eq(notifications.dedupeKey, value('dedupeKey')),
   )
   const byDedupeKey = orm.select().from(notifications).where(dedupeKeys).prepare()
-  const counts = lazy(() =>
-    orm
-      .select({ total: notificationCounts.totalCount, unread: notificationCounts.unreadCount })
-      .from(notificationCounts)
-      .where(eq(notificationCounts.userId, value('userId')))
-      .prepare(),
-  )
-  const { id, locale, email, disabledAt, emailVerified, quietHours } = users
-  const person = lazy(() =>
-    orm
-      .select({
-        id,
-        locale,
-        email,
-        disabledAt,
-        emailVerified,
-        quietHours,
-        displayName: users.displayName,
-      })
-      .from(users)
-      .where(and(eq(id, value('id')), isNull(users.deletedAt)))
-      .prepare(),
-  )
-  const preference = lazy(() =>
-    orm
-      .select()
-      .from(notificationPreferences)
-      .where(
-        and(
-          eq(notificationPreferences.userId, value('userId')),
-          eq(notificationPreferences.type, value('type')),
-        ),
-      )
-      .prepare(),
-  )
+  const counts = lazy(() => {
+    const { userId, totalCount: total, unreadCount: unread } = notificationCounts
+    const own = eq(userId, value('userId'))
+    return orm.select({ total, unread }).from(notificationCounts).where(own).prepare()
+  })
+  const person = lazy(() => {
+    const { id, locale, email, disabledAt, emailVerified, quietHours, displayName } = users
+    const columns = { id, locale, email, disabledAt, emailVerified, quietHours, displayName }
+    const present = and(eq(id, value('id')), isNull(users.deletedAt))
+    return orm.select(columns).from(users).where(present).prepare()
+  })
+  const preference = lazy(() => {
+    const { userId, type } = notificationPreferences
+    const one = and(eq(userId, value('userId')), eq(type, value('type')))
+    return orm.select().from(notificationPreferences).where(one).prepare()
+  })
 
   const customTypes = orm.$client.prepare<{ type: CustomType }, [string]>(
     "SELECT type FROM notification_preferences WHERE user_id = ? AND type GLOB 'custom.*' ORDER BY type",
@@ -96,14 +78,6 @@ export function createNotificationStore(orm: Orm) {
 
   const count = (userId: string) => counts().get({ userId }) ?? { total: 0, unread: 0 }
 
-  /** Newest first. */
-  const list = (userId: string, isUnread: boolean, range: ListRange): Listing<NotificationRow> =>
-    listById(orm, range, {
-      id: notifications.id,
-      which: and(shown(userId), isUnread ? unread(userId) : undefined),
-      count: () => count(userId)[isUnread ? 'unread' : 'total'],
-    })
-
   return {
     /** Undefined for an unknown or deleted user. */
     findPerson: (id: string) => person().get({ id }),
@@ -116,47 +90,33 @@ export function createNotificationStore(orm: Orm) {
       byDedupeKey.get({ userId, dedupeKey }),
     /** Counts the notifications in the app, and the unread ones among them. */
     count,
-    list,
+    /** Newest first. */
+    list: (userId: string, isUnread: boolean, range: ListRange): Listing<NotificationRow> =>
+      listById(orm, range, {
+        id: notifications.id,
+        which: and(shown(userId), isUnread ? unread(userId) : undefined),
+        count: () => count(userId)[isUnread ? 'unread' : 'total'],
+      }),
     updateRead(userId: string, id: string, readAt: number) {
       orm.update(notifications).set({ readAt }).where(own(userId, id)).run()
     },
     updateAllRead(userId: string, readAt: number) {
-      orm
-        .update(notifications)
-        .set({ readAt })
-        .where(and(shown(userId), unread(userId)))
-        .run()
+      const which = and(shown(userId), unread(userId))
+      orm.update(notifications).set({ readAt }).where(which).run()
     },
     /** Unread, not yet mailed notifications of some types, oldest first. */
-    listUnmailed: (
-      userId: string,
-      types: readonly PreferenceType[],
-      limit: number,
-    ): NotificationRow[] =>
-      orm
-        .select()
-        .from(notifications)
-        .where(
-          and(
-            unread(userId),
-            isNull(notifications.mailedAt),
-            inArray(sql<string>`${notifications.type}`, types),
-          ),
-        )
-        .orderBy(asc(notifications.id))
-        .limit(limit)
-        .all(),
-    updateMailed(userId: string, id: string, mailedAt: number | null) {
-      orm.update(notifications).set({ mailedAt }).where(own(userId, id)).run()
+    listUnmailed(userId: string, types: readonly PreferenceType[], limit: number) {
+      const isWanted = inArray(sql<string>`${notifications.type}`, types)
+      return listAfter(and(unread(userId), isNull(notifications.mailedAt), isWanted), limit)
+    },
+    updateMailed(userId: string, rows: readonly NotificationRow[], mailedAt: number | null) {
+      for (const { id } of rows)
+        orm.update(notifications).set({ mailedAt }).where(own(userId, id)).run()
     },
     deleteOfTicket(userId: string, ticketId: string) {
+      const isReply = and(eq(notifications.userId, userId), eq(notifications.type, 'support_reply'))
       const ofTicket = sql`json_extract(data, '$.ticket_id') = ${ticketId}`
-      orm
-        .delete(notifications)
-        .where(
-          and(eq(notifications.userId, userId), eq(notifications.type, 'support_reply'), ofTicket),
-        )
-        .run()
+      orm.delete(notifications).where(and(isReply, ofTicket)).run()
     },
     deleteOldest(userId: string, count: number) {
       const oldest = orm

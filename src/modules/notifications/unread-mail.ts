@@ -10,9 +10,9 @@ import { excerptOf, isVisible, plainName } from '../../lib/text.ts'
 import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 import type { Preferences } from './preferences.ts'
-import type { NotificationStore } from './store.ts'
+import type { NotificationStore, Person } from './store.ts'
 
-export type MailableMessages = {
+type MailableMessages = {
   /** `senderName` is null for a notice of the platform. */
   conversations: { id: string; messages: { senderName: string | null; text: string }[] }[]
   /** The time of the oldest message, in ms since the epoch. */
@@ -34,7 +34,6 @@ type Parts = {
   mailer: Mailer
   unreadMessages: UnreadToMail
 }
-type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
 
 const rememberedPeople = 100_000
 const maxExcerpt = 200
