@@ -36,7 +36,6 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   ],
   [/^LIST SUBQUERY .* IN \(SELECT value FROM json_each/, 'the tickets of one page'],
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .*"push_tokens"\."user_id" = \?/, 'a user has 25 at most'],
-  [/^LIST SUBQUERY .* update "messages" set "picture" /, 'the uses of one file'],
   [/^SCAN settings: /, 'a dozen settings'],
   [/^SCAN pragma_/, 'one row'],
   [/^SCAN removed_messages: .* json_set/, 'what was removed in 30 days, for admins'],

@@ -1,10 +1,9 @@
 import type { Core, Module } from '../../core.ts'
-import type { FileStorage } from '../../files/storage.ts'
 import { PermanentFailure } from '../../lib/errors.ts'
 import { createDeskPass } from './desk-pass.ts'
 import { createFileUrls, exportedFileView } from './model.ts'
 import { fileRoutes } from './routes.ts'
-import { createFileService } from './service.ts'
+import { createFileService, type FileParts } from './service.ts'
 import { createFileStore, fileRetention } from './store.ts'
 import { createFileUses } from './uses.ts'
 
@@ -21,17 +20,10 @@ declare module '../../jobs/outbox.ts' {
   }
 }
 
-type Neighbours = {
-  storage: FileStorage
-  imageWorker: URL
-  isDiskShort: () => boolean
-  dropPicture: (userId: string) => void
-}
-
 const loggedFailures = 8
 const retryMilliseconds = 600_000
 
-export function createFiles(core: Core, neighbours: Neighbours) {
+export function createFiles(core: Core, neighbours: Omit<FileParts, 'store' | 'urls'>) {
   const { publicUrl, files: limits } = core.config
   const store = createFileStore(core.orm)
   const urls = createFileUrls(publicUrl)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Picture, pictureView } from '../../api/fields.ts'
+import { pictureView } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { FileBytes, FileStorage, Upload } from '../../files/storage.ts'
@@ -9,14 +9,14 @@ import { isShownInline, sniffedBytes } from './inline.ts'
 import { type FileUrls, fileNameOf, fileTypeOf } from './model.ts'
 import { type FileRow, type FileStore, logoUse } from './store.ts'
 import { type ImageFacts, stripMetadata } from './strip-metadata.ts'
-import { createThumbnails } from './thumbnails.ts'
+import { createThumbnails, type StoredImage } from './thumbnails.ts'
 
 type Reserved = { id: string; bytes: number }
 type Bound = { bytes: number; exceeded: () => AppError }
 type Received = { bytes: number }
 type Stored = { bytes: number; head: Buffer }
 
-type Parts = {
+export type FileParts = {
   store: FileStore
   urls: FileUrls
   storage: FileStorage
@@ -46,7 +46,7 @@ const keptUnused = day
 
 /** Uploaded files. The row is inserted before the first byte and completed after the last. After a crash in between, the row
  *  counts towards the quota until it is deleted after a day. */
-export function createFileService(core: Core, parts: Parts) {
+export function createFileService(core: Core, parts: FileParts) {
   const { store, urls, storage, isDiskShort, dropPicture } = parts
   const { write, clock, log, outbox, audit, settings } = core
   const { maxBytes, quotaBytes } = core.config.files
@@ -86,10 +86,10 @@ export function createFileService(core: Core, parts: Parts) {
   function withdraw(file: FileRow): void {
     const isInMessage = store.isInMessage(file.id)
     release(file.id, file.ownerId)
-    const removed = { ...file, removedAt: clock.now() }
-    store.update(file.id, { removedAt: removed.removedAt })
+    const removedAt = clock.now()
+    store.update(file.id, { removedAt })
     if (store.isUsed(file.id)) return
-    if (isInMessage) expire(removed)
+    if (isInMessage) expire({ ...file, removedAt })
     else remove(file.id)
   }
 
@@ -178,26 +178,17 @@ export function createFileService(core: Core, parts: Parts) {
     return { file: { name, type, size: stored.bytes, isInline }, facts }
   }
 
-  async function pictureOf(
-    { id, size }: Pick<FileRow, 'id' | 'size'>,
-    owner: string,
-    facts: ImageFacts,
-  ) {
-    const { orientation } = facts
-    if (facts.width * facts.height === 0 || facts.scans > maxScans)
-      return { picture: null, orientation }
-    const placeholder = await thumbnails.hash({ id, size, orientation }, owner)
-    const picture: Picture = {
-      ...shownSize(facts),
-      ...(placeholder !== undefined && { placeholder }),
-    }
-    return { picture: JSON.stringify(picture), orientation }
+  /** The column `picture` of an image that has been stored. */
+  async function pictureOf(image: StoredImage, ownerId: string, facts: ImageFacts) {
+    if (facts.width * facts.height === 0 || facts.scans > maxScans) return null
+    const placeholder = await thumbnails.hash(image, ownerId)
+    return JSON.stringify({ ...shownSize(facts), placeholder })
   }
 
-  function asRefusal(error: unknown): AppError {
-    if (error instanceof AppError) return error
+  function refuse(error: unknown): never {
+    if (error instanceof AppError) throw error
     log.error('a file cannot be stored or read', { error })
-    return new AppError('unavailable', { retryAfterSeconds, cause: error })
+    throw new AppError('unavailable', { retryAfterSeconds, cause: error })
   }
 
   return {
@@ -211,11 +202,13 @@ export function createFileService(core: Core, parts: Parts) {
       const reserved = await write(() => reserve(ownerId, incoming))
       try {
         const { file, facts } = await receive(incoming, reserved)
-        const picture = await pictureOf({ id: reserved.id, size: file.size }, ownerId, facts)
+        const { orientation } = facts
+        const image = { id: reserved.id, size: file.size, orientation }
+        const picture = await pictureOf(image, ownerId, facts)
         return await write(() => {
           reauthorize()
           const times = { storedAt: clock.now(), unusedSince: clock.now() }
-          const row = store.update(reserved.id, { ...file, ...picture, ...times })
+          const row = store.update(reserved.id, { ...file, picture, orientation, ...times })
           // Retention has deleted the row of an upload that took more than a day.
           if (!row) throw invalidBody()
           return row
@@ -223,7 +216,7 @@ export function createFileService(core: Core, parts: Parts) {
       } catch (error) {
         // If this fails too, retention deletes the row after a day.
         await write(() => remove(reserved.id)).catch(() => {})
-        throw asRefusal(error)
+        refuse(error)
       }
     },
 
@@ -257,9 +250,7 @@ export function createFileService(core: Core, parts: Parts) {
      *  @throws not_found (removed since) · unavailable */
     async read(id: string, { start, end }: { start: number; end: number }): Promise<FileBytes> {
       if (start === end) return new Blob([])
-      const bytes = await storage.read(id, start, end).catch((error: unknown) => {
-        throw asRefusal(error)
-      })
+      const bytes = await storage.read(id, start, end).catch(refuse)
       if (bytes === undefined) throw new AppError('not_found')
       return bytes
     },
@@ -281,9 +272,7 @@ export function createFileService(core: Core, parts: Parts) {
       }
       if (placeholder === undefined) return undefined
       const isStored = () => store.findKept(file.id) !== undefined
-      return await thumbnails.get(file, width, isStored).catch((error: unknown) => {
-        throw asRefusal(error)
-      })
+      return thumbnails.get(file, width, isStored).catch(refuse)
     },
 
     /** Deletes the bytes of a removed file. */

@@ -1,14 +1,4 @@
-import {
-  and,
-  desc,
-  eq,
-  getTableColumns,
-  inArray,
-  isNotNull,
-  isNull,
-  notLike,
-  sql,
-} from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, isNotNull, isNull, notLike, sql } from 'drizzle-orm'
 import type { Picture } from '../../api/fields.ts'
 import type { Orm } from '../../db/open.ts'
 import {
@@ -43,6 +33,12 @@ export function createFileStore(orm: Orm) {
       .innerJoin(files, eq(files.id, fileUses.fileId))
       .where(eq(fileUses.usedBy, usedBy))
       .all()
+  const selectMessages = (fileId: string) =>
+    orm
+      .select(getTableColumns(messages))
+      .from(fileUses)
+      .innerJoin(messages, eq(messages.id, fileUses.usedBy))
+      .where(eq(fileUses.fileId, fileId))
 
   return {
     insert(row: FileRow): void {
@@ -102,26 +98,12 @@ export function createFileStore(orm: Orm) {
     isUsed,
     /** Removes size and placeholder of a file from the messages and tickets that show it. */
     clearPictures(id: string, idIn: (url: string) => string | undefined): void {
-      const uses = orm.select({ id: fileUses.usedBy }).from(fileUses).where(eq(fileUses.fileId, id))
-      orm
-        .update(messages)
-        .set({ picture: null })
-        .where(and(inArray(messages.id, uses), isNull(messages.attachments)))
-        .run()
-      const rows = orm
-        .select(getTableColumns(messages))
-        .from(fileUses)
-        .innerJoin(messages, eq(messages.id, fileUses.usedBy))
-        .where(and(eq(fileUses.fileId, id), isNotNull(messages.attachments)))
-        .all()
-      for (const { conversationId, seq, picture, attachments } of rows) {
-        const files = JSON.parse(attachments ?? '[]') as { file_url: string }[]
-        const pictures = JSON.parse(picture ?? '[]') as (Picture | null)[]
-        const left = files.map(({ file_url }, n) => (idIn(file_url) === id ? null : pictures[n]))
-        const one = and(eq(messages.conversationId, conversationId), eq(messages.seq, seq))
+      const isOf = (url: string) => idIn(url) === id
+      for (const row of selectMessages(id).all()) {
+        const one = and(eq(messages.conversationId, row.conversationId), eq(messages.seq, row.seq))
         orm
           .update(messages)
-          .set({ picture: JSON.stringify(left) })
+          .set({ picture: pictureWithout(row, isOf) })
           .where(one)
           .run()
       }
@@ -133,7 +115,7 @@ export function createFileStore(orm: Orm) {
         .where(eq(fileUses.fileId, id))
         .all()
       for (const row of ofTickets) {
-        const left = withoutPicture(row.attachments, (url) => idIn(url) === id)
+        const left = withoutPicture(row.attachments, isOf)
         const one = eq(messageId, row.messageId)
         orm.update(ticketMessages).set({ attachments: left }).where(one).run()
       }
@@ -141,13 +123,11 @@ export function createFileStore(orm: Orm) {
     /** Removes size and placeholder of a file from the reports that hold it. */
     clearReported(id: string, idIn: (url: string) => string | undefined): void {
       const { id: reportId, excerpt } = reports
+      const isHeld = eq(reportId, sql`substr(${fileUses.usedBy}, ${reportPrefix.length + 1})`)
       const held = orm
         .select({ reportId, excerpt })
         .from(fileUses)
-        .innerJoin(
-          reports,
-          eq(reportId, sql`substr(${fileUses.usedBy}, ${reportPrefix.length + 1})`),
-        )
+        .innerJoin(reports, isHeld)
         .where(eq(fileUses.fileId, id))
         .all()
       for (const row of held) {
@@ -162,14 +142,7 @@ export function createFileStore(orm: Orm) {
       orm.update(removedMessages).set({ said: left }).where(sql`instr(${said}, ${id}) > 0`).run()
     },
     /** Whether a message uses the file. */
-    isInMessage: (id: string): boolean =>
-      orm
-        .select({ id: messages.id })
-        .from(fileUses)
-        .innerJoin(messages, eq(messages.id, fileUses.usedBy))
-        .where(eq(fileUses.fileId, id))
-        .limit(1)
-        .get() !== undefined,
+    isInMessage: (id: string): boolean => selectMessages(id).limit(1).get() !== undefined,
     listUsed,
     /** Deletes all uses of files by one user, message, ticket or report.
      *  @returns the files that are no longer used */
@@ -188,6 +161,17 @@ export function createFileStore(orm: Orm) {
         .all()
         .map(({ usedBy }) => usedBy),
   }
+}
+
+/** The column `picture` of a message without size and placeholder of a file. */
+function pictureWithout(
+  { attachments, picture }: typeof messages.$inferSelect,
+  isOf: (url: string) => boolean,
+): string | null {
+  if (attachments === null) return null
+  const shown = JSON.parse(attachments) as { file_url: string }[]
+  const pictures = JSON.parse(picture ?? '[]') as (Picture | null)[]
+  return JSON.stringify(shown.map(({ file_url }, n) => (isOf(file_url) ? null : pictures[n])))
 }
 
 /** A copy without size and placeholder of a file, at any depth. */

@@ -5,7 +5,7 @@ import type { ImageReply, ImageRequest } from './image-worker.ts'
 
 export const thumbnailWidths = [160, 320, 640, 1_280] as const
 
-type StoredImage = { id: string; size: number; orientation: number }
+export type StoredImage = { id: string; size: number; orientation: number }
 
 type Parts = { storage: FileStorage; imageWorker: URL; isDiskShort: () => boolean }
 

@@ -9,7 +9,7 @@ type Parts = { store: FileStore; urls: FileUrls; files: FileService }
 
 /** Records the files used by messages, profiles, tickets and reports. Called inside the `write` that stores the use, so that
  *  no row refers to a missing file, and only its owner or an admin removes a file in use. */
-export function createFileUses({ clock, events }: Core, { store, urls, files }: Parts) {
+export function createFileUses({ events }: Core, { store, urls, files }: Parts) {
   /** @throws validation_error for a URL of this server that is not a file of the owner */
   function addOwn(usedBy: string, ownerId: string, use: { field: string; url: string }) {
     const id = urls.idIn(use.url)
@@ -17,9 +17,12 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
     throw invalidField(use.field, 'not_your_file')
   }
 
+  /** Removes all uses by one message, user or report. Unused files are kept for a while. */
+  const detach = (usedBy: string): void => store.deleteUses(usedBy).forEach(files.expire)
+
   // A former picture is kept for a day, so that the user can select it again.
   function setPicture(userId: string, url: string | null) {
-    for (const { id } of store.deleteUses(userId)) store.update(id, { unusedSince: clock.now() })
+    detach(userId)
     if (url !== null) addOwn(userId, userId, { field: 'avatar_url', url })
   }
 
@@ -46,13 +49,8 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
     hold(reportId: string, fileUrls: readonly string[]): void {
       for (const url of fileUrls) store.addUse(reportPrefix + reportId, urls.idIn(url) ?? '')
     },
-    release(reportId: string): void {
-      store.deleteUses(reportPrefix + reportId).forEach(files.expire)
-    },
-    /** For a deleted message. */
-    detach(usedBy: string): void {
-      store.deleteUses(usedBy).forEach(files.expire)
-    },
+    release: (reportId: string): void => detach(reportPrefix + reportId),
+    detach,
     /** Size and placeholder of an image of this server, in the form of the column `picture`. */
     pictureOf: (url: string): string | null => store.find(urls.idIn(url) ?? '')?.picture ?? null,
     /** Attaches files of the owner.
@@ -74,7 +72,7 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
     /** Keeps the logo of the platform, which may be anybody's upload.
      *  @throws validation_error (`logo_url`) for a URL that is not an image uploaded here */
     setLogo(url: string | null): void {
-      for (const { id } of store.deleteUses(logoUse)) store.update(id, { unusedSince: clock.now() })
+      detach(logoUse)
       if (url === null) return
       const file = store.find(urls.idIn(url) ?? '')
       if (!file?.isInline || !file.type.startsWith('image/') || urls.urlOf(file) !== url) {
