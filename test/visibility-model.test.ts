@@ -82,8 +82,8 @@ const mutations: Mutation[] = [
   {
     name: 'data of a removed notice stays',
     file: `${chat}/store.ts`,
-    from: 'fileUrl: null, fileName: null, data: null } as const',
-    to: 'fileUrl: null, fileName: null } as const',
+    from: "body: '', data: null, picture",
+    to: "body: '', picture",
   },
   {
     name: 'a second block is sent again',
@@ -136,8 +136,8 @@ const mutations: Mutation[] = [
   {
     name: 'a removed text stays readable',
     file: `${chat}/store.ts`,
-    from: "const empty = { type: left, body: '', fileUrl",
-    to: 'const empty = { type: left, body, fileUrl',
+    from: "{ ...noFile, body: '', data",
+    to: '{ ...noFile, body, data',
   },
   {
     name: 'a removed message counts as unread',

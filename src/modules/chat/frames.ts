@@ -71,11 +71,7 @@ export const ReadReceiptFrame = Type.Object(
 export type ReadReceiptFrame = Static<typeof ReadReceiptFrame>
 
 export const AckFrame = Type.Object(
-  {
-    type: Type.Literal('ack'),
-    client_id: Nullable(Sample('d7c0-42')),
-    message: Message,
-  },
+  { type: Type.Literal('ack'), client_id: Nullable(Sample('d7c0-42')), message: Message },
   {
     description:
       'With `events=ack`: a message of this socket is stored, by this frame or an earlier one.',

@@ -274,9 +274,7 @@ export const ConversationListItem = Type.Object(
     ),
     unread_count: Count(0, 'Unread messages of the other side.'),
     participant_read_up_to: Nullable(
-      Sample(samples.messageId, {
-        description: 'The last message that the other user has read.',
-      }),
+      Sample(samples.messageId, { description: 'The last message that the other user has read.' }),
     ),
     first_seq: described(
       Type.Integer({ minimum: 1, examples: [1] }),
@@ -483,7 +481,7 @@ export const participantView = ({ id, displayName, externalId }: Party) => ({
   ...(externalId !== null && { external_id: externalId }),
 })
 
-export type ItemParts = { avatarUrl: AvatarUrl; refusal: SendRefusal | undefined; now: number }
+type ItemParts = { avatarUrl: AvatarUrl; refusal: SendRefusal | undefined; now: number }
 
 export function conversationListItemView(
   row: InboxRow,
@@ -492,10 +490,7 @@ export function conversationListItemView(
   const { other, lastMessage, mutedUntil } = row
   return {
     id: row.conversationId,
-    participant: {
-      ...participantView(other),
-      avatar_url: avatarUrl(other),
-    },
+    participant: { ...participantView(other), avatar_url: avatarUrl(other) },
     last_message: lastMessage && {
       id: lastMessage.id,
       body: lastMessage.body,

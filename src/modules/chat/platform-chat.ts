@@ -82,7 +82,6 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
     return { message: chat.post(content, conversation, both), replayed: false }
   }
 
-  /** A conversation with both participants. */
   function describe(conversation: ConversationRow) {
     const { id, userA, userB } = conversation
     const participants = [userA, userB].flatMap((userId) => store.findParty(userId, true) ?? [])

@@ -97,7 +97,6 @@ function dataProblems(data: unknown): FieldProblems {
   return bytes > maxDataBytes ? { data: problem('too_many_bytes', maxDataBytes) } : {}
 }
 
-/** A conversation as the platform sees it. */
 export const PlatformConversation = Type.Object(
   {
     id: Sample(samples.conversationId),

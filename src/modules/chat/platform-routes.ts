@@ -25,11 +25,8 @@ export function platformChatRoutes(platformChat: PlatformChat) {
         const { scopes } = context.service
         if (body.from && !scopes.includes('messages_as'))
           throw new AppError('scope_required', { value: 'messages_as' })
-        const { message, replayed } = await platformChat.send(
-          body,
-          idempotencyKey(request.headers),
-          context.by,
-        )
+        const key = idempotencyKey(request.headers)
+        const { message, replayed } = await platformChat.send(body, key, context.by)
         markReplayed(set.headers, replayed)
         return messageView(message)
       },

@@ -187,11 +187,7 @@ export function createChatStore(orm: Orm) {
     },
     /** The platform's object of a conversation, as JSON. */
     findData: (id: string): string | null =>
-      orm
-        .select({ data: conversations.data })
-        .from(conversations)
-        .where(eq(conversations.id, id))
-        .get()?.data ?? null,
+      orm.select().from(conversations).where(eq(conversations.id, id)).get()?.data ?? null,
     updateConversation(
       id: string,
       changes: { [K in 'state' | 'data']?: (typeof conversations.$inferSelect)[K] | undefined },
@@ -205,18 +201,12 @@ export function createChatStore(orm: Orm) {
       const said = { type, body, fileUrl, fileName, fileSize, fileType, data, picture, attachments }
       orm.insert(removedMessages).values({ messageId: id, said, removedAt: now }).run()
       const left = type === 'notice' ? type : 'text'
-      const empty = { type: left, body: '', fileUrl: null, fileName: null, data: null } as const
+      const noFile = { fileUrl: null, fileName: null, fileSize: null, fileType: null }
+      const empty = { ...noFile, body: '', data: null, picture: null, attachments: null }
       const ofMessage = and(eq(messages.conversationId, conversationId), eq(messages.seq, seq))
       orm
         .update(messages)
-        .set({
-          ...empty,
-          fileSize: null,
-          fileType: null,
-          picture: null,
-          attachments: null,
-          deletedAt: now,
-        })
+        .set({ ...empty, type: left, deletedAt: now })
         .where(ofMessage)
         .run()
       const { unreadCount, lastReadSeq } = participants

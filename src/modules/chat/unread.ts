@@ -30,13 +30,10 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
       return unread ? [{ ...unread, row }] : []
     })
     if (found.length === 0) return undefined
+    const newestIds = found.map(({ newest }) => newest.at(-1)?.id ?? '').sort()
     return {
       since: Math.min(...found.map(({ oldest }) => oldest.createdAt)),
-      newestId:
-        found
-          .map(({ newest }) => newest.at(-1)?.id ?? '')
-          .sort()
-          .at(-1) ?? '',
+      newestId: newestIds.at(-1) ?? '',
       conversations: found.slice(0, maxPerMail).map(({ row, newest }) => ({
         id: row.conversationId,
         messages: newest.map(({ isNotice, text }) => ({
