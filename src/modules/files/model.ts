@@ -80,7 +80,6 @@ export function uploadedFileView(row: FileRow, { urlOf }: FileUrls): UploadedFil
   return { ...file, ...pictureView(picture) }
 }
 
-/** A file in its owner's list. */
 export const OwnFile = Type.Object(
   { ...UploadedFile.properties, created_at: Timestamp },
   { title: 'OwnFile' },

@@ -255,7 +255,6 @@ export function createFileService(core: Core, parts: FileParts) {
       return bytes
     },
 
-    /** The user's files, newest first. */
     list: store.list,
     /** The bytes that the user's files count, and how many they may. Removed files that are kept for reports count, too. */
     roomOf: (ownerId: string) => ({
@@ -275,7 +274,6 @@ export function createFileService(core: Core, parts: FileParts) {
       return thumbnails.get(file, width, isStored).catch(refuse)
     },
 
-    /** Deletes the bytes of a removed file. */
     deleteBytes: thumbnails.delete,
 
     withdraw,

@@ -10,7 +10,6 @@ export type AnnouncementRow = typeof announcements.$inferSelect
 export type AnnouncementItem = NonNullable<ReturnType<AnnouncementStore['findItem']>>
 export type AnnouncementStore = ReturnType<typeof createAnnouncementStore>
 
-/** SQL over announcements and their recipients. */
 export function createAnnouncementStore(orm: Orm) {
   const { userIds: _, ...columns } = getTableColumns(announcements)
   const selectItems = () =>

@@ -75,7 +75,7 @@ const ttlSeconds: Record<KnownType, number> = {
 }
 const messageTtlSeconds = 7 * day
 const rememberedPushes = 100_000
-/** They do not wait for the end of quiet hours. */
+/** Calls do not wait for the end of quiet hours. */
 const callTypes: readonly string[] = ['call_incoming', 'call_missed']
 const important: readonly NotificationType[] = ['call_incoming', 'support_reply', 'payout_failed']
 
@@ -128,7 +128,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
       type,
       title,
       body: shortened(body),
-      // A link of the platform wins.
+      // A link in the data of the platform comes later, so it wins.
       data: {
         ...linked(settings, linkOf(settings.get('links'), row)),
         ...pushableData(data),
@@ -282,7 +282,7 @@ const results: Record<'delivered' | 'gone' | 'unconfigured', Delivered> = {
   unconfigured: { state: 'skipped', answer: `${accountEntry} is not set` },
 }
 
-/** More of one night are counted by the badge. */
+/** Older ones are dropped; the badge still counts them. */
 const maxHeldPushes = 100
 
 // An older database may hold one push without a list.
@@ -300,7 +300,7 @@ function pushableData(data: Record<string, string>) {
 
 type Links = Parameters<typeof linkTo>[0]
 
-/** The first page of the app where there is no other. */
+/** By default the first page of the app. */
 function linked(settings: Settings, page?: string) {
   const link = page ?? settings.get('links').home ?? settings.get('app_url')
   return link ? { link } : {}

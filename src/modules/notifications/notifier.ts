@@ -39,10 +39,8 @@ export function createNotifier(core: Core, parts: Parts) {
   function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
     const { type, text, data, values, dedupeKey = null } = event
     const { notifications, events } = texts[locale]
-    const usual = textOf(text ? events[text] : notifications[knownType(type)], {
-      ...data,
-      ...values,
-    })
+    const ofType = text ? events[text] : notifications[knownType(type)]
+    const usual = textOf(ofType, { ...data, ...values })
     const { title = usual.title, body = usual.body } = event
     const content = { userId, id: newId(), type, title, body, data, dedupeKey }
     const row = { ...content, inApp, readAt: null, mailedAt: null, createdAt: clock.now() }
@@ -62,7 +60,6 @@ export function createNotifier(core: Core, parts: Parts) {
     afterCommit(() => hub.send([userId], frame))
   }
 
-  // Urgent pushes have their own queue: they expire within a minute.
   function push({ userId, id, type }: NotificationRow) {
     const kind = type === 'call_incoming' ? 'urgent_push' : 'notification_push'
     for (const { id: tokenId, service } of pushTokenStore.listDevices(userId)) {

@@ -113,7 +113,7 @@ export function createUnreadMail(core: Core, parts: Parts) {
     { user_id: userId },
     { id, deliver, withOutcome },
   ) => {
-    // It would cover new messages again when the clock is set back.
+    // If the clock were set back, an old time would cover new messages.
     if ((dueAt.get(userId) ?? 0) <= clock.now()) dueAt.delete(userId)
     const claimed = await write(() => claim(userId))
     if (!claimed) return undefined

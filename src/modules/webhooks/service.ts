@@ -7,8 +7,7 @@ import { getById } from '../../lib/ids.ts'
 import { isPublicAddress } from '../../lib/ip-network.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import { isHttpUrl } from '../../lib/text.ts'
-import type { WebhookEvent } from './deliveries.ts'
-import { hostOf, type Outcome, outcomeOf } from './deliveries.ts'
+import { hostOf, type Outcome, outcomeOf, type WebhookEvent } from './deliveries.ts'
 import { type NewWebhook, testEvent, type WebhookUpdate } from './model.ts'
 import { newSecret, type Send } from './sender.ts'
 import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
@@ -78,7 +77,6 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       })
     },
 
-    /** Newest first. */
     list: store.list,
 
     /** @throws not_found */

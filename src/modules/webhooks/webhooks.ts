@@ -23,7 +23,6 @@ declare module '../../db/audit-trail.ts' {
 
 declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
-    /** A request to one endpoint. */
     webhook_delivery: { webhook_id: string; event: WebhookEvent }
   }
 }
