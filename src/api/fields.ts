@@ -134,14 +134,22 @@ export const Rarely = <T extends TSchema>(schema: T) => Nullable(schema, { examp
 export const named = (title: string) =>
   Type.Unsafe<object>({ $ref: `#/components/schemas/${title}` })
 
+/** An object that the API description shows under its title. */
+export const Schema = <T extends TProperties>(
+  title: string,
+  properties: T,
+  options: ObjectOptions = {},
+) => Type.Object(properties, { title, ...options })
+
 const person = { id: Type.String(), display_name: Type.String() }
 type SamplePerson = { id: string; name: string; avatarUrl: string }
 export const NamedPerson = ({ id, name }: Omit<SamplePerson, 'avatarUrl'>) =>
-  Type.Object(person, { title: 'Person', examples: [{ id, display_name: name }] })
+  Schema('Person', person, { examples: [{ id, display_name: name }] })
 export const PersonWithAvatar = ({ id, name, avatarUrl }: SamplePerson) =>
-  Type.Object(
+  Schema(
+    'PersonWithAvatar',
     { ...person, avatar_url: Type.String({ format: 'uri' }) },
-    { title: 'PersonWithAvatar', examples: [{ id, display_name: name, avatar_url: avatarUrl }] },
+    { examples: [{ id, display_name: name, avatar_url: avatarUrl }] },
   )
 
 /** Optional fields of files and messages, for images whose size is known. */
@@ -151,7 +159,7 @@ export const pictureFields = {
   ),
   height: Type.Optional(Type.Integer({ examples: [1_200] })),
   placeholder: Type.Optional(
-    Sample('1QcSHQRnh493V4dIh4eXh1h4kJUI', { description: 'A ThumbHash of the image, in base64.' }),
+    Sample('1QcSHQRnh493V4dIh4eXh1h4kJUI', 'A ThumbHash of the image, in base64.'),
   ),
 }
 export type Picture = { width: number; height: number; placeholder?: string }
@@ -160,20 +168,10 @@ export type Picture = { width: number; height: number; placeholder?: string }
 export const pictureView = (stored: string | null): Partial<Picture> =>
   stored === null ? {} : (JSON.parse(stored) as Picture)
 
-export const UnreadCount = Type.Object(
-  { count: Type.Integer({ examples: [3] }) },
-  { title: 'UnreadCount' },
-)
+export const UnreadCount = Schema('UnreadCount', { count: Type.Integer({ examples: [3] }) })
 
 /** Options of an object that ignores unknown fields. By default Elysia refuses them. */
 export const open = { additionalProperties: true } as const
-
-/** An object that the API description shows under its title. */
-export const Schema = <T extends TProperties>(
-  title: string,
-  properties: T,
-  options: ObjectOptions = {},
-) => Type.Object(properties, { title, ...options })
 
 /** A request body. Unknown fields are ignored. */
 export const Body: typeof Schema = (title, properties, options) =>

@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { CheckedText, described, Flag } from '../api/fields.ts'
+import { CheckedText, described, Flag, Schema } from '../api/fields.ts'
 import { problem } from '../lib/errors.ts'
 import { type CursorRange, isCursor, type Listing, type ListRange } from '../lib/list-range.ts'
 
@@ -70,17 +70,19 @@ export function listAnswer<Row, View>(
   return { data, pagination: { cursor, has_more: cursor !== null, limit } }
 }
 
-const Pagination = Type.Object(
+const Pagination = Schema(
+  'Pagination',
   {
     page: Type.Integer(),
     per_page: described(Type.Integer(), 'The size of a page.'),
     total: described(Type.Integer(), 'All entries, on every page.'),
     total_pages: described(Type.Integer(), 'The number of pages.'),
   },
-  { title: 'Pagination', examples: [{ page: 1, per_page: 20, total: 1, total_pages: 1 }] },
+  { examples: [{ page: 1, per_page: 20, total: 1, total_pages: 1 }] },
 )
 
-const CursorPagination = Type.Object(
+const CursorPagination = Schema(
+  'CursorPagination',
   {
     cursor: described(
       Type.Union([Type.String(), Type.Null()]),
@@ -89,24 +91,27 @@ const CursorPagination = Type.Object(
     has_more: Flag('Whether there is a next page.'),
     limit: described(Type.Integer(), 'The size of a page.'),
   },
-  { title: 'CursorPagination', examples: [{ cursor: null, has_more: false, limit: 20 }] },
+  { examples: [{ cursor: null, has_more: false, limit: 20 }] },
 )
 
 export const CursorListOf = <T extends TSchema>(item: T, more: TProperties = {}) =>
-  Type.Object(
-    { data: Type.Array(item), pagination: CursorPagination, ...more },
-    { title: `${listName(item)}CursorPage` },
-  )
+  Schema(`${listName(item)}CursorPage`, {
+    data: Type.Array(item),
+    pagination: CursorPagination,
+    ...more,
+  })
 
 /** The response of a list in the page form, or in the cursor form if the query has `limit` or `cursor`.
  *  @param more fields beside the page */
 export const ListOf = <T extends TSchema>(item: T, more: TProperties = {}) =>
   Type.Union(
     [
-      Type.Object(
-        { success: Type.Literal(true), data: Type.Array(item), pagination: Pagination, ...more },
-        { title: `${listName(item)}Page` },
-      ),
+      Schema(`${listName(item)}Page`, {
+        success: Type.Literal(true),
+        data: Type.Array(item),
+        pagination: Pagination,
+        ...more,
+      }),
       CursorListOf(item, more),
     ],
     { title: `${listName(item)}List` },

@@ -63,7 +63,7 @@ const rememberedUsers = 100_000
 const AuthFrame = Type.Object(
   {
     type: Type.Literal('auth'),
-    token: Sample(samples.accessToken, { description: 'A newer access token of the same user.' }),
+    token: Sample(samples.accessToken, 'A newer access token of the same user.'),
   },
   { description: 'Continues with a newer access token of the same user.' },
 )

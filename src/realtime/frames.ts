@@ -30,9 +30,10 @@ const PongFrame = Type.Object(
 )
 
 const position = {
-  newest_message_id: Sample(samples.messageId, {
-    description: 'The `since` of the next connection, until a `new_message` arrives.',
-  }),
+  newest_message_id: Sample(
+    samples.messageId,
+    'The `since` of the next connection, until a `new_message` arrives.',
+  ),
 }
 
 const ReadyFrame = Type.Object(

@@ -13,7 +13,7 @@ import {
 } from './model.ts'
 
 const conversation = {
-  conversation_id: Sample(samples.conversationId, { description: 'A conversation of yours.' }),
+  conversation_id: Sample(samples.conversationId, 'A conversation of yours.'),
 }
 
 export const MessageFrame = Refined(
@@ -61,9 +61,7 @@ export const ReadReceiptFrame = Type.Object(
     ...conversation,
     user_id: Sample(samples.host.id),
     message_id: Type.Optional(
-      Sample(samples.messageId, {
-        description: 'The last message read; absent when all messages are read.',
-      }),
+      Sample(samples.messageId, 'The last message read; absent when all messages are read.'),
     ),
   },
   { description: 'The other user has read the conversation.' },

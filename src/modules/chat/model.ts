@@ -21,6 +21,7 @@ import {
   Rarely,
   Refined,
   Sample,
+  Schema,
   Text,
   Time,
   Timestamp,
@@ -87,7 +88,7 @@ export const messageFields = {
   ...fileFieldsOfMessage,
   file_url: Maybe(fileFieldsOfMessage.file_url),
   attachments: Maybe(
-    Type.Array(Type.Object(fileFieldsOfMessage, { title: 'NewMessageFile', ...open }), {
+    Type.Array(Schema('NewMessageFile', fileFieldsOfMessage, { ...open }), {
       description: 'The files of a file message, instead of the four fields, which show the first.',
       minItems: 1,
       maxItems: 10,
@@ -212,25 +213,22 @@ export const NewBroadcast = Refined(
 )
 
 /** `recipients_count` is the number of followers until completion, then the number of delivered copies. */
-export const Broadcast = Type.Object(
-  {
-    id: Sample(samples.broadcastId),
-    body: Sample(samples.text),
-    recipients_count: Count(120, 'Followers until it is completed, then the copies delivered.'),
-    status: OneOf(['processing', 'completed'], {
-      title: 'BroadcastStatus',
-      examples: ['completed'],
-    }),
-    created_at: Timestamp,
-  },
-  { title: 'Broadcast' },
-)
+export const Broadcast = Schema('Broadcast', {
+  id: Sample(samples.broadcastId),
+  body: Sample(samples.text),
+  recipients_count: Count(120, 'Followers until it is completed, then the copies delivered.'),
+  status: OneOf(['processing', 'completed'], {
+    title: 'BroadcastStatus',
+    examples: ['completed'],
+  }),
+  created_at: Timestamp,
+})
 export type Broadcast = Static<typeof Broadcast>
 
-export const BroadcastProgress = Type.Object(
-  { ...Broadcast.properties, delivered_count: Count(120) },
-  { title: 'BroadcastProgress' },
-)
+export const BroadcastProgress = Schema('BroadcastProgress', {
+  ...Broadcast.properties,
+  delivered_count: Count(120),
+})
 
 const external_id = Type.Optional(
   Type.String({
@@ -239,68 +237,58 @@ const external_id = Type.Optional(
 )
 const { id, name: display_name, avatarUrl: avatar_url } = samples.host
 const participant = { id, display_name, external_id: 'host-12' }
-export const Participant = Type.Object(
+export const Participant = Schema(
+  'Participant',
   { ...NamedPerson(samples.host).properties, external_id },
-  { title: 'Participant', examples: [participant] },
+  { examples: [participant] },
 )
 
-export const Conversation = Type.Object(
-  {
-    id: Sample(samples.conversationId),
-    participant: Participant,
-    unread_count: Count(0, 'Unread messages of the other side.'),
-    created_at: Sample(samples.conversationSince, { format: 'date-time' }),
-  },
-  { title: 'Conversation' },
-)
+export const Conversation = Schema('Conversation', {
+  id: Sample(samples.conversationId),
+  participant: Participant,
+  unread_count: Count(0, 'Unread messages of the other side.'),
+  created_at: Sample(samples.conversationSince, { format: 'date-time' }),
+})
 
-export const ConversationListItem = Type.Object(
-  {
-    id: Sample(samples.conversationId),
-    participant: Type.Object(
-      { ...PersonWithAvatar(samples.host).properties, external_id },
-      { title: 'ParticipantWithAvatar', examples: [{ ...participant, avatar_url }] },
-    ),
-    last_message: Nullable(
-      Type.Object(
-        {
-          id: Sample(samples.messageId),
-          body: Sample(samples.text),
-          type: MessageTypeField,
-          sent_at: Timestamp,
-        },
-        { title: 'LastMessage' },
-      ),
-    ),
-    unread_count: Count(0, 'Unread messages of the other side.'),
-    participant_read_up_to: Nullable(
-      Sample(samples.messageId, { description: 'The last message that the other user has read.' }),
-    ),
-    first_seq: described(
-      Type.Integer({ minimum: 1, examples: [1] }),
-      'Number of the oldest message that is kept; larger than 1 when older ones were forgotten.',
-    ),
-    muted: Flag('Whether its messages are not pushed.'),
-    archived: Flag('Whether you have archived it since its last message.'),
-    may_send: Flag(
-      'Whether you may send now. It can change at any time: a send may still fail.',
-      true,
-    ),
-    may_send_reason: Rarely(
-      OneOf(sendRefusals, {
-        title: 'SendRefusal',
-        description: 'The reason with which a send would be refused.',
-      }),
-    ),
-    state: StateField,
-    data: Nullable(PlatformData),
-    updated_at: described(
-      Timestamp,
-      'The time of the newest message, also after it was forgotten.',
-    ),
-  },
-  { title: 'ConversationListItem' },
-)
+export const ConversationListItem = Schema('ConversationListItem', {
+  id: Sample(samples.conversationId),
+  participant: Schema(
+    'ParticipantWithAvatar',
+    { ...PersonWithAvatar(samples.host).properties, external_id },
+    { examples: [{ ...participant, avatar_url }] },
+  ),
+  last_message: Nullable(
+    Schema('LastMessage', {
+      id: Sample(samples.messageId),
+      body: Sample(samples.text),
+      type: MessageTypeField,
+      sent_at: Timestamp,
+    }),
+  ),
+  unread_count: Count(0, 'Unread messages of the other side.'),
+  participant_read_up_to: Nullable(
+    Sample(samples.messageId, 'The last message that the other user has read.'),
+  ),
+  first_seq: described(
+    Type.Integer({ minimum: 1, examples: [1] }),
+    'Number of the oldest message that is kept; larger than 1 when older ones were forgotten.',
+  ),
+  muted: Flag('Whether its messages are not pushed.'),
+  archived: Flag('Whether you have archived it since its last message.'),
+  may_send: Flag(
+    'Whether you may send now. It can change at any time: a send may still fail.',
+    true,
+  ),
+  may_send_reason: Rarely(
+    OneOf(sendRefusals, {
+      title: 'SendRefusal',
+      description: 'The reason with which a send would be refused.',
+    }),
+  ),
+  state: StateField,
+  data: Nullable(PlatformData),
+  updated_at: described(Timestamp, 'The time of the newest message, also after it was forgotten.'),
+})
 export type ConversationListItem = Static<typeof ConversationListItem>
 
 const message = {
@@ -331,7 +319,8 @@ const sent = {
   data: Type.Optional(PlatformData),
 }
 
-const TextMessage = Type.Object(
+const TextMessage = Schema(
+  'TextMessage',
   {
     ...sent,
     type: Type.Literal('text'),
@@ -340,7 +329,7 @@ const TextMessage = Type.Object(
     file_size: Type.Null(),
     file_type: Type.Null(),
   },
-  { title: 'TextMessage', examples: [message] },
+  { examples: [message] },
 )
 
 const shownFile = {
@@ -350,9 +339,10 @@ const shownFile = {
   file_type: Nullable(Type.String()),
   ...pictureFields,
 }
-const MessageFile = Type.Object(shownFile, { title: 'MessageFile', examples: [fileFields] })
+const MessageFile = Schema('MessageFile', shownFile, { examples: [fileFields] })
 
-const FileMessage = Type.Object(
+const FileMessage = Schema(
+  'FileMessage',
   {
     ...sent,
     type: Type.Literal('file'),
@@ -363,7 +353,7 @@ const FileMessage = Type.Object(
       }),
     ),
   },
-  { title: 'FileMessage', examples: [{ ...message, ...fileMessage }] },
+  { examples: [{ ...message, ...fileMessage }] },
 )
 
 const notice = {
@@ -375,18 +365,15 @@ const notice = {
   unread: false,
 }
 
-const NoticeMessage = Type.Object(
+const NoticeMessage = Schema(
+  'NoticeMessage',
   {
     ...TextMessage.properties,
     sender_id: described(Type.Null(), 'A notice has no author.'),
     type: Type.Literal('notice'),
     unread: Flag('Whether it counts as unread until it is read.'),
   },
-  {
-    title: 'NoticeMessage',
-    description: 'From the platform, to both participants.',
-    examples: [notice],
-  },
+  { description: 'From the platform, to both participants.', examples: [notice] },
 )
 
 export const Message = Type.Union([TextMessage, FileMessage, NoticeMessage], {
@@ -400,10 +387,10 @@ export const NewMessageFrame = Type.Object(
     type: Type.Literal('new_message'),
     message: Message,
     client_id: Type.Optional(
-      Sample('d7c0-42', {
-        description:
-          'The `client_id` of the request, on sockets of its sender that have `events=ack`. It identifies your own message.',
-      }),
+      Sample(
+        'd7c0-42',
+        'The `client_id` of the request, on sockets of its sender that have `events=ack`. It identifies your own message.',
+      ),
     ),
   },
   { description: 'A new message, sent to every socket of both users.' },

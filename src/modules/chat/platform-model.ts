@@ -10,6 +10,7 @@ import {
   PersonId,
   Refined,
   Sample,
+  Schema,
   Timestamp,
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
@@ -37,7 +38,8 @@ const TwoPeople = Type.Array(PersonId(), {
 })
 
 export const NewPlatformMessage = Refined(
-  Type.Object(
+  Schema(
+    'NewPlatformMessage',
     {
       conversation_id: Maybe(Type.String({ description: 'An existing conversation.' })),
       user_ids: Maybe(TwoPeople),
@@ -55,7 +57,6 @@ export const NewPlatformMessage = Refined(
       ),
     },
     {
-      title: 'NewPlatformMessage',
       description: 'With `conversation_id` or `user_ids`.',
       examples: [
         {
@@ -97,16 +98,13 @@ function dataProblems(data: unknown): FieldProblems {
   return bytes > maxDataBytes ? { data: problem('too_many_bytes', maxDataBytes) } : {}
 }
 
-export const PlatformConversation = Type.Object(
-  {
-    id: Sample(samples.conversationId),
-    participants: Type.Array(Participant),
-    state: StateField,
-    data: Nullable(PlatformData),
-    created_at: Timestamp,
-  },
-  { title: 'PlatformConversation' },
-)
+export const PlatformConversation = Schema('PlatformConversation', {
+  id: Sample(samples.conversationId),
+  participants: Type.Array(Participant),
+  state: StateField,
+  data: Nullable(PlatformData),
+  created_at: Timestamp,
+})
 
 export function platformConversationView(
   row: PlatformConversationRow,

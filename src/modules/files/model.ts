@@ -1,5 +1,5 @@
-import { type Static, Type } from '@sinclair/typebox'
-import { Count, pictureFields, pictureView, Sample, Timestamp } from '../../api/fields.ts'
+import type { Static } from '@sinclair/typebox'
+import { Count, pictureFields, pictureView, Sample, Schema, Timestamp } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { AppError, type FieldProblem, problem } from '../../lib/errors.ts'
@@ -7,17 +7,14 @@ import { isMediaType, textProblem } from '../../lib/text.ts'
 import type { FileRow } from './store.ts'
 
 /** The response to an upload; the last four fields are those of a file message. */
-export const UploadedFile = Type.Object(
-  {
-    id: Sample(samples.file.id),
-    file_url: Sample(samples.file.url, { format: 'uri' }),
-    file_name: Sample(samples.file.name),
-    file_size: Count(samples.file.size),
-    file_type: Sample(samples.file.type),
-    ...pictureFields,
-  },
-  { title: 'UploadedFile' },
-)
+export const UploadedFile = Schema('UploadedFile', {
+  id: Sample(samples.file.id),
+  file_url: Sample(samples.file.url, { format: 'uri' }),
+  file_name: Sample(samples.file.name),
+  file_size: Count(samples.file.size),
+  file_type: Sample(samples.file.type),
+  ...pictureFields,
+})
 export type UploadedFile = Static<typeof UploadedFile>
 
 const maxTypeLength = 127
@@ -80,10 +77,7 @@ export function uploadedFileView(row: FileRow, { urlOf }: FileUrls): UploadedFil
   return { ...file, ...pictureView(picture) }
 }
 
-export const OwnFile = Type.Object(
-  { ...UploadedFile.properties, created_at: Timestamp },
-  { title: 'OwnFile' },
-)
+export const OwnFile = Schema('OwnFile', { ...UploadedFile.properties, created_at: Timestamp })
 
 export const fileRoom = {
   used: Count(samples.file.size, 'Bytes that your files count; each counts at least 16 KiB.'),

@@ -17,6 +17,7 @@ import {
   PersonId,
   Refined,
   Sample,
+  Schema,
   Text,
   Timestamp,
 } from '../../api/fields.ts'
@@ -57,18 +58,18 @@ const call = 'In `call_incoming` and `call_missed`.'
 const money = 'In `payment_captured`, `payout_completed` and `payout_failed`'
 const KnownData = Type.Partial(
   Type.Object({
-    call_session_id: Sample(samples.callId, { description: 'In calls and `payment_captured`.' }),
-    host_id: Sample(samples.host.id, { description: call }),
-    host_name: Sample(samples.host.name, { description: call }),
-    guest_id: Sample(samples.guest.id, { description: call }),
-    guest_name: Sample(samples.guest.name, { description: call }),
-    amount: Sample('49.90', { description: `${money}: a decimal number.` }),
-    currency: Sample('EUR', { description: `${money}: three letters (ISO 4217).` }),
-    follower_id: Sample(samples.guest.id, { description: 'In `follow_new`.' }),
-    follower_name: Sample(samples.guest.name, { description: 'In `follow_new`.' }),
-    ticket_id: Sample(samples.ticketId, { description: 'In `support_reply`.' }),
-    message_id: Sample(samples.ticketMessageId, { description: 'In `support_reply`.' }),
-    broadcast_id: Sample(samples.broadcastId, { description: 'In `broadcast`.' }),
+    call_session_id: Sample(samples.callId, 'In calls and `payment_captured`.'),
+    host_id: Sample(samples.host.id, call),
+    host_name: Sample(samples.host.name, call),
+    guest_id: Sample(samples.guest.id, call),
+    guest_name: Sample(samples.guest.name, call),
+    amount: Sample('49.90', `${money}: a decimal number.`),
+    currency: Sample('EUR', `${money}: three letters (ISO 4217).`),
+    follower_id: Sample(samples.guest.id, 'In `follow_new`.'),
+    follower_name: Sample(samples.guest.name, 'In `follow_new`.'),
+    ticket_id: Sample(samples.ticketId, 'In `support_reply`.'),
+    message_id: Sample(samples.ticketMessageId, 'In `support_reply`.'),
+    broadcast_id: Sample(samples.broadcastId, 'In `broadcast`.'),
   }),
   {
     title: 'NotificationData',
@@ -102,22 +103,20 @@ const TypeField = Type.Union([KnownTypeField, custom], {
   examples: ['call_incoming'],
 })
 
-export const Notification = Type.Object(
-  {
-    id: Sample(samples.notificationId),
-    type: TypeField,
-    title: Sample('Incoming call'),
-    body: Sample('A guest is waiting for you.'),
-    data: KnownData,
-    read: Flag('Whether it was read, on any device.'),
-    created_at: Timestamp,
-  },
-  { title: 'Notification' },
-)
+export const Notification = Schema('Notification', {
+  id: Sample(samples.notificationId),
+  type: TypeField,
+  title: Sample('Incoming call'),
+  body: Sample('A guest is waiting for you.'),
+  data: KnownData,
+  read: Flag('Whether it was read, on any device.'),
+  created_at: Timestamp,
+})
 export type Notification = Static<typeof Notification>
 
 export const NewNotification = Refined(
-  Type.Object(
+  Schema(
+    'NewNotification',
     {
       user_id: Maybe(PersonId()),
       user_ids: Maybe(
@@ -145,7 +144,6 @@ export const NewNotification = Refined(
       ),
     },
     {
-      title: 'NewNotification',
       description: 'With `user_id` or `user_ids`.',
       examples: [
         {
@@ -176,15 +174,12 @@ const UnknownPeople = Type.Optional(
   }),
 )
 
-export const NotifyResult = Type.Object(
-  {
-    data: Type.Array(Notification),
-    duplicates: Count(0, 'Notifications that existed under the same `dedupe_key`.'),
-    muted: Count(0),
-    unknown: UnknownPeople,
-  },
-  { title: 'NotifyResult' },
-)
+export const NotifyResult = Schema('NotifyResult', {
+  data: Type.Array(Notification),
+  duplicates: Count(0, 'Notifications that existed under the same `dedupe_key`.'),
+  muted: Count(0),
+  unknown: UnknownPeople,
+})
 
 const PlatformField = OneOf(pushPlatforms, { title: 'PushPlatform' })
 const deviceToken = 'fGc3kZ1wQ0eLxV9:APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx'
@@ -200,46 +195,36 @@ export const NewPushToken = Body('NewPushToken', {
   platform: described(PlatformField, 'The kind of device.'),
 })
 
-export const PushToken = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    token: Sample(deviceToken),
-    platform: PlatformField,
-    created_at: Timestamp,
-  },
-  { title: 'PushToken' },
-)
+export const PushToken = Schema('PushToken', {
+  id: Sample(samples.recordId),
+  token: Sample(deviceToken),
+  platform: PlatformField,
+  created_at: Timestamp,
+})
 
-export const Delivery = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    channel: OneOf(deliveryChannels),
-    kind: Sample('verification_mail', {
-      description: 'The type of the notification, or the kind of the mail.',
-    }),
-    state: OneOf(deliveryStates, {
-      description:
-        '`waiting`: failed and will be tried again. `failed`: given up. `bounced`: the address or device is refused for good. `skipped`: no longer needed, or the channel is not set up.',
-    }),
-    attempts: Count(1),
-    answer: Nullable(
-      Sample('250 2.0.0 Ok: queued as 4bXk2', {
-        description: 'The answer of the mail server or push service, with e-mail addresses masked.',
-      }),
+export const Delivery = Schema('UserDelivery', {
+  id: Sample(samples.recordId),
+  channel: OneOf(deliveryChannels),
+  kind: Sample('verification_mail', 'The type of the notification, or the kind of the mail.'),
+  state: OneOf(deliveryStates, {
+    description:
+      '`waiting`: failed and will be tried again. `failed`: given up. `bounced`: the address or device is refused for good. `skipped`: no longer needed, or the channel is not set up.',
+  }),
+  attempts: Count(1),
+  answer: Nullable(
+    Sample(
+      '250 2.0.0 Ok: queued as 4bXk2',
+      'The answer of the mail server or push service, with e-mail addresses masked.',
     ),
-    at: Timestamp,
-  },
-  { title: 'UserDelivery' },
-)
+  ),
+  at: Timestamp,
+})
 
-export const WebPushKey = Type.Object(
-  {
-    public_key: Sample(
-      'BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM',
-    ),
-  },
-  { title: 'WebPushKey' },
-)
+export const WebPushKey = Schema('WebPushKey', {
+  public_key: Sample(
+    'BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM',
+  ),
+})
 
 const channel = Type.Boolean({ examples: [true] })
 const channels = {
@@ -248,9 +233,10 @@ const channels = {
   email: described(channel, 'Whether they are mailed.'),
 }
 const unreadMail = described(channel, 'Whether they are mailed when they stay unread.')
-const channelChanges = Type.Object(
+const channelChanges = Schema(
+  'NotificationChannelsUpdate',
   { in_app: Maybe(channels.in_app), push: Maybe(channels.push), email: Maybe(channels.email) },
-  { title: 'NotificationChannelsUpdate', ...open },
+  { ...open },
 )
 type ChannelChanges = Partial<Static<typeof channelChanges>> | null | undefined
 const perType = <T>(make: (type: KnownType) => T) =>
@@ -260,23 +246,21 @@ const perCustomType = (channels: TSchema) => ({
   ...open,
   patternProperties: { [customTypePattern]: channels },
 })
-const ChannelsField = Type.Object(channels, { title: 'NotificationChannels' })
+const ChannelsField = Schema('NotificationChannels', channels)
 
-const messageChannelChanges = Type.Object(
+const messageChannelChanges = Schema(
+  'MessageChannelsUpdate',
   { push: channelChanges.properties.push, email: Maybe(unreadMail) },
-  { title: 'MessageChannelsUpdate', ...open },
+  { ...open },
 )
 // Chat messages have no notifications, so they cannot be hidden in the app.
-export const Preferences = Type.Object(
+export const Preferences = Schema(
+  'NotificationPreferences',
   {
     ...perType(() => ChannelsField),
-    chat_message: Type.Object(
-      { push: channels.push, email: unreadMail },
-      { title: 'MessageChannels' },
-    ),
+    chat_message: Schema('MessageChannels', { push: channels.push, email: unreadMail }),
   },
   {
-    title: 'NotificationPreferences',
     description:
       'The channels of each type. A `custom.<name>` that you have not changed is left out: it is shown in the app and pushed, but not mailed.',
     ...perCustomType(ChannelsField),
@@ -362,38 +346,32 @@ export const NewAnnouncement = Refined(
   }),
 )
 
-const Announcement = Type.Object(
-  {
-    broadcast_id: Sample(samples.broadcastId),
-    recipients_count: Count(120, 'People of the audience.'),
-    status: OneOf(['processing', 'completed'], {
-      title: 'BroadcastStatus',
-      examples: ['completed'],
-    }),
-  },
-  { title: 'Announcement' },
-)
-export const SentAnnouncement = Type.Object(
-  { ...Announcement.properties, unknown: UnknownPeople },
-  { title: 'SentAnnouncement' },
-)
-export const AnnouncementProgress = Type.Object(
-  {
-    ...Announcement.properties,
-    delivered_count: Count(120, 'People reached so far.'),
-    audience: OneOf(audienceKinds, { title: 'Audience', examples: ['role'] }),
-    role: Nullable(OneOf(roles, { title: 'Role' }), {
-      description: 'The role, if the audience is a role.',
-      examples: ['host'],
-    }),
-    title: texts.title,
-    body: texts.body,
-    sender: NamedPerson(samples.admin),
-    created_at: Timestamp,
-    completed_at: described(Nullable(Timestamp), 'When the last person was reached.'),
-  },
-  { title: 'AnnouncementProgress' },
-)
+const Announcement = Schema('Announcement', {
+  broadcast_id: Sample(samples.broadcastId),
+  recipients_count: Count(120, 'People of the audience.'),
+  status: OneOf(['processing', 'completed'], {
+    title: 'BroadcastStatus',
+    examples: ['completed'],
+  }),
+})
+export const SentAnnouncement = Schema('SentAnnouncement', {
+  ...Announcement.properties,
+  unknown: UnknownPeople,
+})
+export const AnnouncementProgress = Schema('AnnouncementProgress', {
+  ...Announcement.properties,
+  delivered_count: Count(120, 'People reached so far.'),
+  audience: OneOf(audienceKinds, { title: 'Audience', examples: ['role'] }),
+  role: Nullable(OneOf(roles, { title: 'Role' }), {
+    description: 'The role, if the audience is a role.',
+    examples: ['host'],
+  }),
+  title: texts.title,
+  body: texts.body,
+  sender: NamedPerson(samples.admin),
+  created_at: Timestamp,
+  completed_at: described(Nullable(Timestamp), 'When the last person was reached.'),
+})
 
 const maxDataBytes = 2_048
 const keyPattern = /^[A-Za-z_][\w.-]{0,63}$/

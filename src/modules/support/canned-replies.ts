@@ -1,7 +1,6 @@
-import { Type } from '@sinclair/typebox'
 import { eq } from 'drizzle-orm'
 import { Elysia } from 'elysia'
-import { Body, Change, Maybe, Sample } from '../../api/fields.ts'
+import { Body, Change, Maybe, Sample, Schema } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import type { Core } from '../../core.ts'
@@ -25,14 +24,11 @@ const NewCannedReply = Body('NewCannedReply', fields)
 const CannedReplyUpdate = Change(
   Body('CannedReplyUpdate', { title: Maybe(fields.title), body: Maybe(fields.body) }),
 )
-const CannedReply = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    title: Sample('Payout sent'),
-    body: Sample(samples.ticket.answer),
-  },
-  { title: 'CannedReply' },
-)
+const CannedReply = Schema('CannedReply', {
+  id: Sample(samples.recordId),
+  title: Sample('Payout sent'),
+  body: Sample(samples.ticket.answer),
+})
 
 /** Prepared replies of the desk. They have no rules, so the routes read and write the rows without a service. */
 export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {

@@ -16,6 +16,7 @@ import {
   pictureFields,
   Rarely,
   Sample,
+  Schema,
   Text,
   Timestamp,
 } from '../../api/fields.ts'
@@ -49,14 +50,15 @@ export const ReplyText = trimmedText(maxBody, 'The text of the reply.', answer)
  *  database. */
 const attachments = Maybe(
   Type.Array(
-    Type.Object(
+    Schema(
+      'NewAttachment',
       {
         file_url: HttpUrl(2_048, {
           description: 'The address in the response to the upload.',
           examples: [samples.file.url],
         }),
       },
-      { title: 'NewAttachment', ...open },
+      { ...open },
     ),
     // An example would need an upload of the reader.
     { maxItems: 5, description: 'Responses to your own uploads.', examples: [] },
@@ -144,19 +146,16 @@ export const TicketUpdate = Change(
 )
 export type TicketUpdate = Static<typeof TicketUpdate>
 
-export const TicketCounts = Type.Object(
-  {
-    waiting: Count(4, 'Tickets that wait for an answer.'),
-    mine: Count(2, 'Tickets assigned to you, not closed.'),
-    unassigned: Count(3, 'Unassigned tickets, not closed.'),
-    open: Count(4),
-    in_progress: Count(3),
-    resolved: Count(2),
-    closed: Count(120),
-    all: Count(129),
-  },
-  { title: 'TicketCounts' },
-)
+export const TicketCounts = Schema('TicketCounts', {
+  waiting: Count(4, 'Tickets that wait for an answer.'),
+  mine: Count(2, 'Tickets assigned to you, not closed.'),
+  unassigned: Count(3, 'Unassigned tickets, not closed.'),
+  open: Count(4),
+  in_progress: Count(3),
+  resolved: Count(2),
+  closed: Count(120),
+  all: Count(129),
+})
 export type TicketCounts = Static<typeof TicketCounts>
 
 const noteText = 'The bank has confirmed the transfer.'
@@ -175,31 +174,25 @@ const ticket = {
 
 const entry = { id: Sample(samples.ticketMessageId), body: Sample(text), created_at: Timestamp }
 
-export const TicketMessage = Type.Object(
-  {
-    ...entry,
-    is_admin: Flag('Whether the desk wrote it.'),
-    attachments: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            id: Sample(samples.file.id),
-            file_url: Sample(samples.file.url),
-            file_name: Sample(samples.file.name),
-            file_size: Count(samples.file.size),
-            file_type: Sample(samples.file.type),
-            ...pictureFields,
-          },
-          { title: 'Attachment' },
-        ),
-        { description: 'Present if the message has attachments.' },
-      ),
+export const TicketMessage = Schema('TicketMessage', {
+  ...entry,
+  is_admin: Flag('Whether the desk wrote it.'),
+  attachments: Type.Optional(
+    Type.Array(
+      Schema('Attachment', {
+        id: Sample(samples.file.id),
+        file_url: Sample(samples.file.url),
+        file_name: Sample(samples.file.name),
+        file_size: Count(samples.file.size),
+        file_type: Sample(samples.file.type),
+        ...pictureFields,
+      }),
+      { description: 'Present if the message has attachments.' },
     ),
-  },
-  { title: 'TicketMessage' },
-)
+  ),
+})
 
-export const TicketListItem = Type.Object(ticket, { title: 'TicketListItem' })
+export const TicketListItem = Schema('TicketListItem', ticket)
 
 const messages_before = Type.Optional(
   Type.String({
@@ -208,72 +201,57 @@ const messages_before = Type.Optional(
   }),
 )
 
-export const Ticket = Type.Object(
+export const Ticket = Schema(
+  'Ticket',
   { ...ticket, messages: Type.Array(TicketMessage), messages_before },
-  { title: 'Ticket', description: 'A ticket with its newest messages, oldest first.' },
+  { description: 'A ticket with its newest messages, oldest first.' },
 )
 
 const Admin = NamedPerson(samples.admin)
 
-const TicketOwner = Type.Object(
-  {
-    id: Sample(samples.guest.id),
-    display_name: Sample(samples.guest.name),
-    email: Type.Optional(
-      Sample(samples.guest.email, { description: 'Absent if the account was removed.' }),
-    ),
-  },
-  { title: 'TicketOwner' },
-)
+const TicketOwner = Schema('TicketOwner', {
+  id: Sample(samples.guest.id),
+  display_name: Sample(samples.guest.name),
+  email: Type.Optional(Sample(samples.guest.email, 'Absent if the account was removed.')),
+})
 
-export const DeskTicketMessage = Type.Object(
-  { ...TicketMessage.properties, author: NamedPerson(samples.guest) },
-  { title: 'DeskTicketMessage' },
-)
+export const DeskTicketMessage = Schema('DeskTicketMessage', {
+  ...TicketMessage.properties,
+  author: NamedPerson(samples.guest),
+})
 
-export const DeskTicketListItem = Type.Object(
-  {
-    ...ticket,
-    user: TicketOwner,
-    assignee: described(Nullable(Admin), 'The admin who looks after it.'),
-    message_count: Count(1, 'Messages of both sides, without notes.'),
-    waiting_since: described(
-      Nullable(Timestamp),
-      'Since when the owner waits for an answer; null while nothing is to be answered.',
-    ),
-    first_response_at: described(Rarely(Timestamp), 'When an admin answered for the first time.'),
-  },
-  { title: 'DeskTicketListItem' },
-)
+export const DeskTicketListItem = Schema('DeskTicketListItem', {
+  ...ticket,
+  user: TicketOwner,
+  assignee: described(Nullable(Admin), 'The admin who looks after it.'),
+  message_count: Count(1, 'Messages of both sides, without notes.'),
+  waiting_since: described(
+    Nullable(Timestamp),
+    'Since when the owner waits for an answer; null while nothing is to be answered.',
+  ),
+  first_response_at: described(Rarely(Timestamp), 'When an admin answered for the first time.'),
+})
 
-export const TicketNote = Type.Object(
-  { ...entry, body: Sample(noteText), author: Admin },
-  { title: 'TicketNote' },
-)
+export const TicketNote = Schema('TicketNote', { ...entry, body: Sample(noteText), author: Admin })
 
-const TicketHistoryEntry = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    at: Timestamp,
-    field: described(OneOf(ticketFields), 'The changed field.'),
-    from: described(Nullable(Sample('open')), 'The value before.'),
-    to: described(Nullable(Sample('in_progress')), 'The value after.'),
-    actor: Type.Union([
-      Type.Object(
-        {
-          type: Type.Literal('user'),
-          id: Sample(samples.admin.id),
-          display_name: Sample(samples.admin.name),
-        },
-        { title: 'AdminActor' },
-      ),
-      Type.Object({ type: Type.Literal('system') }, { title: 'SystemActor' }),
-    ]),
-  },
-  { title: 'TicketHistoryEntry' },
-)
+const TicketHistoryEntry = Schema('TicketHistoryEntry', {
+  id: Sample(samples.recordId),
+  at: Timestamp,
+  field: described(OneOf(ticketFields), 'The changed field.'),
+  from: described(Nullable(Sample('open')), 'The value before.'),
+  to: described(Nullable(Sample('in_progress')), 'The value after.'),
+  actor: Type.Union([
+    Schema('AdminActor', {
+      type: Type.Literal('user'),
+      id: Sample(samples.admin.id),
+      display_name: Sample(samples.admin.name),
+    }),
+    Schema('SystemActor', { type: Type.Literal('system') }),
+  ]),
+})
 
-export const DeskTicket = Type.Object(
+export const DeskTicket = Schema(
+  'DeskTicket',
   {
     ...DeskTicketListItem.properties,
     messages: Type.Array(DeskTicketMessage),
@@ -281,10 +259,7 @@ export const DeskTicket = Type.Object(
     notes: described(Type.Array(TicketNote), 'Notes of admins, which the owner never sees.'),
     history: described(Type.Array(TicketHistoryEntry), 'Changes, and who made them.'),
   },
-  {
-    title: 'DeskTicket',
-    description: 'A ticket with its newest messages, notes and changes, oldest first.',
-  },
+  { description: 'A ticket with its newest messages, notes and changes, oldest first.' },
 )
 
 export function ticketMessageView(row: TicketMessageRow): Static<typeof TicketMessage> {

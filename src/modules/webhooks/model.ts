@@ -12,6 +12,7 @@ import {
   OneOf,
   Rarely,
   Sample,
+  Schema,
   Text,
   Time,
   Timestamp,
@@ -47,66 +48,56 @@ export const WebhookUpdate = Change(
 )
 export type WebhookUpdate = Static<typeof WebhookUpdate>
 
-export const Webhook = Type.Object(
-  {
-    id: Sample(samples.recordId),
-    url: Sample(hookUrl),
-    events: Type.Array(Events),
-    description: Nullable(Sample('The shop')),
-    enabled: Type.Boolean({ examples: [true] }),
-    failing_since: described(
-      Rarely(Timestamp),
-      'Since when every delivery has failed; null while they arrive.',
-    ),
-    disabled_at: described(
-      Rarely(Timestamp),
-      'When it was switched off, by an admin or after days of failures.',
-    ),
-    dropped_count: Count(
-      0,
-      'Events that were dropped, the oldest first, because more than 100,000 waited.',
-    ),
-    created_at: Timestamp,
-  },
-  { title: 'Webhook' },
-)
+export const Webhook = Schema('Webhook', {
+  id: Sample(samples.recordId),
+  url: Sample(hookUrl),
+  events: Type.Array(Events),
+  description: Nullable(Sample('The shop')),
+  enabled: Type.Boolean({ examples: [true] }),
+  failing_since: described(
+    Rarely(Timestamp),
+    'Since when every delivery has failed; null while they arrive.',
+  ),
+  disabled_at: described(
+    Rarely(Timestamp),
+    'When it was switched off, by an admin or after days of failures.',
+  ),
+  dropped_count: Count(
+    0,
+    'Events that were dropped, the oldest first, because more than 100,000 waited.',
+  ),
+  created_at: Timestamp,
+})
 
-export const WebhookWithSecret = Type.Object(
-  {
-    ...Webhook.properties,
-    secret: Sample('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', {
-      description: 'The secret that signs deliveries, shown only this once.',
-    }),
-  },
-  { title: 'WebhookWithSecret' },
-)
+export const WebhookWithSecret = Schema('WebhookWithSecret', {
+  ...Webhook.properties,
+  secret: Sample(
+    'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    'The secret that signs deliveries, shown only this once.',
+  ),
+})
 
 const answer = {
   response_status: described(Nullable(Count(200)), 'The HTTP status; null without a response.'),
   response: Nullable(
-    Sample('ok', {
-      description: 'The beginning of the response, or the reason why there was none.',
-    }),
+    Sample('ok', 'The beginning of the response, or the reason why there was none.'),
   ),
 }
 
-export const WebhookTest = Type.Object(
-  { status: OneOf(['delivered', 'failed']), ...answer },
-  { title: 'WebhookTest' },
-)
+export const WebhookTest = Schema('WebhookTest', {
+  status: OneOf(['delivered', 'failed']),
+  ...answer,
+})
 
-export const WebhookDelivery = Type.Object(
-  {
-    id: Sample(samples.recordId, { description: 'The `webhook-id` of each attempt.' }),
-    type: Sample('message.created'),
-    status: OneOf(['waiting', 'delivered', 'failed'], { examples: ['delivered'] }),
-    attempts: Count(1, 'Tries so far.'),
-    ...answer,
-    created_at: Timestamp,
-    attempted_at: described(Timestamp, 'The last try.'),
-  },
-  { title: 'WebhookDelivery' },
-)
+export const WebhookDelivery = Schema('WebhookDelivery', {
+  id: Sample(samples.recordId, 'The `webhook-id` of each attempt.'),
+  type: Sample('message.created'),
+  status: OneOf(['waiting', 'delivered', 'failed'], { examples: ['delivered'] }),
+  attempts: Count(1, 'Tries so far.'),
+  ...answer,
+  created_at: Timestamp,
+  attempted_at: described(Timestamp, 'The last try.'),
+})
 
 export const RetrySince = Body('RetrySince', {
   since: Time({
@@ -115,10 +106,9 @@ export const RetrySince = Body('RetrySince', {
   }),
 })
 
-export const Retried = Type.Object(
-  { retried: Count(3, 'How many are delivered again; none while the webhook is switched off.') },
-  { title: 'Retried' },
-)
+export const Retried = Schema('Retried', {
+  retried: Count(3, 'How many are delivered again; none while the webhook is switched off.'),
+})
 
 export function webhookView(row: WebhookRow): Static<typeof Webhook> {
   const { id, url, events, description, failingSince, disabledAt, createdAt } = row
@@ -165,12 +155,12 @@ const gone = (id: string) => Type.Object({ id: Sample(id) })
 export const testEvent = 'webhook.test' as const
 
 const description = 'The id that the platform gives the person; absent if there is none.'
-const externalId = Type.Optional(Sample(samples.guest.externalId, { description }))
+const externalId = Type.Optional(Sample(samples.guest.externalId, description))
 
-const person = Type.Object({ external_id: externalId }, { title: 'ExternalPerson' })
+const person = Schema('ExternalPerson', { external_id: externalId })
 const assignee = described(Nullable(person), 'The admin who looks after it.')
-const people = Type.Object({ user: person, assignee }, { title: 'TicketPeople' })
-const author = Type.Object({ author: person }, { title: 'ExternalAuthor' })
+const people = Schema('TicketPeople', { user: person, assignee })
+const author = Schema('ExternalAuthor', { author: person })
 const ticket = Type.Intersect([named('DeskTicketListItem'), people])
 const ticketMessage = Type.Intersect([named('DeskTicketMessage'), author])
 
