@@ -140,6 +140,15 @@ const isSameList = (path: string, other: string) =>
   (other.endsWith('/messages') && other === path.replace('/v1/admin', '/v1')) ||
   (path.endsWith('/sessions') && other.endsWith('/sessions'))
 
+/** Cursors of the same list with other positions. */
+function forgedAfter(cursor: string): string[] {
+  const [name] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+  const positions = [[], ['x'], [null], [-1], [2 ** 60], [[]], [['x', 'x']], [-1, -1]]
+  return positions.map((position) =>
+    Buffer.from(JSON.stringify([name, ...position])).toString('base64url'),
+  )
+}
+
 test('a list accepts its own cursors and no others', async () => {
   await using own = await startService()
   const { token, id, email } = await own.registerAs('admin')
@@ -203,6 +212,10 @@ test('a list accepts its own cursors and no others', async () => {
       const { status, body } = await page(path, `cursor=${cursor}`)
       expect([from, path, status]).toEqual([from, path, isSameList(path, from) ? 200 : 400])
       if (status !== 200) expect(body.error.details).toEqual({ cursor: notOfThisList })
+    }
+    for (const forged of forgedAfter(cursor)) {
+      const { status } = await page(from, `cursor=${forged}`)
+      expect([from, forged, [200, 400].includes(status)]).toEqual([from, forged, true])
     }
   }
 })

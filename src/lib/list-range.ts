@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, type TString, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { invalidField } from './errors.ts'
 
@@ -14,24 +14,29 @@ export type Listing<T> = { form: 'page'; rows: T[]; total: number } | CursorList
 /** The rows that a store must read, optionally after the position `before`. */
 export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
 
-type Reader<T> = {
+type Reader<T, S extends TSchema> = {
   /** Stored in the cursors, so that another list refuses them. */
   name: string
-  list: (rows: RowRange) => T[]
+  /** Of a position; a text by default. */
+  shape?: S
+  list: (rows: RowRange<Static<S>>) => T[]
   count: () => number
-  position: (row: T) => string
+  position: (row: T) => Static<S>
 }
 
-export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<T> {
-  const { name, list, count, position } = reader
+export function listByPosition<T, S extends TSchema = TString>(
+  range: ListRange,
+  reader: Reader<T, S>,
+): Listing<T> {
+  const { name, shape = Type.String(), list, count, position } = reader
   if (range.form === 'page') {
     const { perPage: limit, offset } = range
     const total = count()
     return { form: 'page', rows: offset < total ? list({ limit, offset }) : [], total }
   }
   const { limit, cursor } = range
-  const shape = Type.Tuple([Type.Literal(name), Type.String()])
-  const before = cursor === undefined ? undefined : decodeCursor(cursor, shape)[1]
+  const content = Type.Tuple([Type.Literal(name), shape])
+  const before = cursor === undefined ? undefined : decodeCursor(cursor, content)[1]
   const rows = list({ limit: limit + 1, offset: 0, before })
   return cutAtLimit(rows, limit, (row) => [name, position(row)])
 }
@@ -61,7 +66,7 @@ export function listByNumber<T>(range: ListRange, reader: NumberedReader<T>): Li
 }
 
 /** The content of a cursor: the name of the list, then the position. */
-type Position = readonly [string, ...(string | number)[]]
+type Position = readonly [string, ...unknown[]]
 
 /** Cuts `rows`, which must include one row beyond `limit` if there is one, and creates the cursor of the next page. */
 export function cutAtLimit<T>(

@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox'
 import { and, desc, eq, getTableColumns, isNotNull, isNull, notLike, sql } from 'drizzle-orm'
 import type { Picture } from '../../api/fields.ts'
 import type { Orm } from '../../db/open.ts'
@@ -67,9 +68,10 @@ export function createFileStore(orm: Orm) {
       const own = sql`${files.ownerId} = ${ownerId} AND stored_at IS NOT NULL AND removed_at IS NULL`
       return listByPosition(range, {
         name: 'files',
-        position: ({ createdAt, id }) => JSON.stringify([createdAt, id]),
+        shape: Type.Tuple([Type.Integer(), Type.String()]),
+        position: ({ createdAt, id }): [number, string] => [createdAt, id],
         list: ({ limit, offset, before }) => {
-          const [createdAt, id] = before === undefined ? [] : JSON.parse(before)
+          const [createdAt, id] = before ?? []
           const beyond = sql`(${files.createdAt}, ${files.id}) < (${createdAt}, ${id})`
           return orm
             .select()

@@ -4,7 +4,13 @@ import type { ByUser } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import type { Notify } from '../../lib/events.ts'
 import { findById, getById } from '../../lib/ids.ts'
-import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
+import {
+  cutAtLimit,
+  decodeCursor,
+  type Listing,
+  type ListRange,
+  listByPosition,
+} from '../../lib/list-range.ts'
 import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.ts'
 import { deskFrame } from './frames.ts'
@@ -39,25 +45,20 @@ const notClosed = ticketStatuses.filter((status) => status !== 'closed')
 
 const codeForm = /^#([0-9a-z]{6})$/i
 
-const queuePosition = Type.Tuple([Type.Literal('queue'), Type.Integer(), Type.Integer()])
 const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 
 export function createDeskService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, audit, newId, clock } = core
   const { store, desk, search, changes, notify } = parts
 
-  function queue(filter: TicketFilter, range: ListRange): Listing<DeskItem> {
-    if (range.form === 'page') {
-      const { perPage: limit, offset } = range
-      const total = desk.count(filter)
-      const rows = offset < total ? desk.list(filter, { limit, offset }) : []
-      return { form: 'page', rows, total }
-    }
-    const { cursor, limit } = range
-    const before = cursor === undefined ? undefined : decodeCursor(cursor, queuePosition)
-    const rows = desk.list(filter, { limit: limit + 1, offset: 0, before })
-    return cutAtLimit(rows, limit, (row) => ['queue', row.queueKey, row.n])
-  }
+  const queue = (filter: TicketFilter, range: ListRange): Listing<DeskItem> =>
+    listByPosition(range, {
+      name: 'queue',
+      shape: Type.Tuple([Type.Integer(), Type.Integer()]),
+      count: () => desk.count(filter),
+      list: (rows) => desk.list(filter, rows),
+      position: ({ queueKey, n }): [number, number] => [queueKey, n],
+    })
 
   // Choice: newest ticket first, so that the index scan stops when the page is full. Numbered pages end at `maxCounted`;
   // the cursor form continues.

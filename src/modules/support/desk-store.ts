@@ -30,7 +30,7 @@ export type TicketFilter = {
   isWaiting?: boolean | undefined
 }
 /** As a cursor holds it. */
-type DeskPosition = readonly [list: 'queue', queueKey: number, n: number]
+type DeskPosition = readonly [queueKey: number, n: number]
 export type DeskItem = ReturnType<DeskStore['get']>
 type NoteRow = typeof ticketNotes.$inferSelect
 export type NoteItem = ReturnType<DeskStore['listNewestNotes']>[number]
@@ -90,7 +90,7 @@ export function createDeskStore(orm: Orm) {
     count: (filter: TicketFilter): number => countRows(orm, tickets, matching(filter)),
     list(filter: TicketFilter, { limit, offset, before: after }: RowRange<DeskPosition>) {
       const { n, queueKey } = tickets
-      const isAfter = after && sql`(${queueKey}, ${n}) > (${after[1]}, ${after[2]})`
+      const isAfter = after && sql`(${queueKey}, ${n}) > (${after[0]}, ${after[1]})`
       const page = orm
         .select({ n })
         .from(tickets)

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { day } from '../../lib/clock.ts'
@@ -100,13 +101,10 @@ export function createTicketService(core: Core, parts: TicketParts) {
     list: (userId: string, range: ListRange): Listing<TicketRow> =>
       listByPosition(range, {
         name: 'own_tickets',
+        shape: Type.Integer(),
         count: () => store.countOfUser(userId),
-        list: ({ before, ...rows }) =>
-          store.listOfUser(userId, {
-            ...rows,
-            before: before === undefined ? undefined : Number(before),
-          }),
-        position: ({ userSeq }) => String(userSeq),
+        list: (rows) => store.listOfUser(userId, rows),
+        position: ({ userSeq }) => userSeq,
       }),
 
     get: (userId: string, id: string): TicketDetail => detailOf(own(userId, id)),
