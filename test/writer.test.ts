@@ -272,7 +272,9 @@ describe('waiting for the disk', () => {
     const replay = post('replay')
     ada.send({ type: 'message', conversation_id: conversationId, body: 'by frame' })
     bob.send({ type: 'read', conversation_id: conversationId })
-    await bob.settled()
+    // A pong would wait for the read mark.
+    bob.send({ type: 'unknown' })
+    await bob.next('error')
     await ada.settled()
     expect([seen, ada.frames, bob.frames]).toEqual([[], [], []])
     const held = disk
