@@ -297,11 +297,15 @@ describe('a confirmation by a mailed code', () => {
     expect(refusalOf(await confirm(person, code))).toEqual([401, 'code_invalid'])
   })
 
-  test('works for its own person only, and not after ten minutes', async () => {
+  test('works for its own session only, and not after ten minutes', async () => {
     const [person, other] = [await brought('jo'), await brought('kim')]
     await askFor(person)
     const code = await codeFor(person.email)
     expect(refusalOf(await confirm(other, code))).toEqual([401, 'code_invalid'])
+    const path = `/v1/service/users/${person.id}/sessions`
+    const { body: elsewhere } = await service.call('POST', path, logins)
+    const ofOtherSession = await confirm({ token: elsewhere.access_token }, code)
+    expect(refusalOf(ofOtherSession)).toEqual([401, 'code_invalid'])
     const late =
       "UPDATE one_time_tokens SET expires_at = expires_at - 600000 WHERE purpose = 'confirm'"
     service.sqlite.run(late)

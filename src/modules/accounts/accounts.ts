@@ -86,7 +86,7 @@ declare module '../../jobs/outbox.ts' {
     /** `ip` is absent when somebody else requested the mail. */
     password_reset_mail: AccountMail & { ip?: string }
     password_changed_mail: AccountMail
-    confirm_mail: AccountMail
+    confirm_mail: AccountMail & { session_id: string }
     totp_enabled_mail: AccountMail
     totp_disabled_mail: AccountMail
     /** To the new address, which `address_hash` identifies. */

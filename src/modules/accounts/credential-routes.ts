@@ -155,7 +155,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
     )
     .post(
       '/v1/auth/confirm/code',
-      ({ context }) => totp.mailCode(context.user.userId, context.ip),
+      ({ context }) => totp.mailCode(context.user, context.ip),
       user(
         'mailConfirmationCode',
         'Mails you a code of six digits for a confirmation, for example without a password. It works for 10 minutes and 5 attempts, and a new one replaces it. At most once a minute and 5 times a day.',

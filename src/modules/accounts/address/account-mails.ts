@@ -125,7 +125,7 @@ export function createMailJobs(
     async confirm_mail(payload, run) {
       const user = recipient(payload)
       if (user?.disabledAt !== null || !user.emailVerified) return undefined
-      const code = await write(() => oneTimeTokens.issueCode(user))
+      const code = await write(() => oneTimeTokens.issueCode(user, payload.session_id))
       return send(user, run, mailOf('confirm', user, { code }))
     },
     totp_enabled_mail: notify('totp_enabled'),

@@ -6,6 +6,7 @@ import { hasRow } from '../../../db/statements.ts'
 import { day, minute } from '../../../lib/clock.ts'
 import { invalidField } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
+import type { UserPrincipal } from '../../../lib/principal.ts'
 import type { TokenPurpose } from '../../../lib/vocabulary.ts'
 
 export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
@@ -60,19 +61,19 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       if (!row) throw invalidField('token', 'token')
       return row
     },
-    /** Creates the user's code for a confirmation, which replaces an earlier one.
+    /** Creates the user's code for a confirmation of a session, which replaces an earlier one.
      *  @returns the code, which is not stored */
-    issueCode({ id: userId, email }: { id: string; email: string }): string {
+    issueCode({ id: userId, email }: { id: string; email: string }, sessionId: string): string {
       const code = String(randomInt(1_000_000)).padStart(6, '0')
       this.revoke('confirm', userId)
       const expiresAt = clock.now() + lifetimeMilliseconds.confirm
-      const hash = codeHash(userId, code)
+      const hash = codeHash(sessionId, code)
       orm.insert(oneTimeTokens).values({ hash, purpose: 'confirm', userId, email, expiresAt }).run()
       return code
     },
     /** Consumes the user's code.
-     *  @returns false for a wrong or expired one, or without one; the fifth failure voids the code */
-    redeemCode(userId: string, text: string): boolean {
+     *  @returns false for a wrong or expired one, or one of another session; the fifth failure voids the code */
+    redeemCode({ userId, sessionId }: UserPrincipal, text: string): boolean {
       const { expiresAt, failures } = oneTimeTokens
       const row = orm
         .update(oneTimeTokens)
@@ -80,7 +81,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
         .where(and(own('confirm', userId), gt(expiresAt, clock.now())))
         .returning()
         .get()
-      const isMatch = row?.hash === codeHash(userId, text.replace(/\s/g, ''))
+      const isMatch = row?.hash === codeHash(sessionId, text.replace(/\s/g, ''))
       if (row && (isMatch || row.failures >= maxFailures)) this.revoke('confirm', userId)
       return isMatch
     },
@@ -126,4 +127,4 @@ export function createOneTimeTokens({ orm, clock }: Core) {
   }
 }
 
-const codeHash = (userId: string, code: string) => sha256(`${userId} ${code}`)
+const codeHash = (sessionId: string, code: string) => sha256(`${sessionId} ${code}`)

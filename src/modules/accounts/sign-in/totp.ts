@@ -62,9 +62,9 @@ type CodeUse<T> = {
 
 /** The second factor: time-based one-time passwords (RFC 6238). */
 export function createTotp(core: Core, parts: Parts) {
-  const { write, audit, clock, settings } = core
+  const { write, audit, clock, outbox, settings } = core
   const { store, sessionStore, factors, codes, oneTimeTokens, recovery, throttle } = parts
-  const { sentMails, queueMail } = parts
+  const { sentMails, hashAddress } = parts
 
   /** Consumes a code in a session. The limit counts all sessions of the user together.
    *  @param by.act runs in the same write if the code is right
@@ -148,12 +148,13 @@ export function createTotp(core: Core, parts: Parts) {
 
     /** Mails a code with which the owner can confirm a session. It replaces an earlier one.
      *  @throws email_not_verified · mail_throttled (1 a minute and 5 a day) */
-    mailCode: (userId: string, ip: string): Promise<void> =>
+    mailCode: ({ userId, sessionId }: UserPrincipal, ip: string): Promise<void> =>
       write(() => {
         const user = store.find(userId)
         if (!user?.emailVerified) throw new AppError('email_not_verified')
         sentMails.mustTake('confirm', user.email)
-        queueMail('confirm_mail', user)
+        const address_hash = hashAddress(user.email)
+        outbox.add('confirm_mail', { user_id: userId, address_hash, session_id: sessionId })
         audit.record({ action: 'code_requested', ...onOneself(userId, ip) })
       }),
 
@@ -168,7 +169,7 @@ export function createTotp(core: Core, parts: Parts) {
           ip,
           act: markConfirmed,
           isRight: (id, text) =>
-            codes.useAuthenticator(id, text) || oneTimeTokens.redeemCode(id, text),
+            codes.useAuthenticator(id, text) || oneTimeTokens.redeemCode(principal, text),
           refusal: factors.isOn(userId) ? 'totp_invalid' : 'code_invalid',
         })
         return
