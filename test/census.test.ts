@@ -213,10 +213,9 @@ test('a list accepts its own cursors and no others', async () => {
       expect([from, path, status]).toEqual([from, path, isSameList(path, from) ? 200 : 400])
       if (status !== 200) expect(body.error.details).toEqual({ cursor: notOfThisList })
     }
-    for (const forged of forgedAfter(cursor)) {
-      const { status } = await page(from, `cursor=${forged}`)
-      expect([from, forged, [200, 400].includes(status)]).toEqual([from, forged, true])
-    }
+    const forged = forgedAfter(cursor).map((text) => page(from, `cursor=${text}`))
+    const failed = (await Promise.all(forged)).filter(({ status }) => status > 400)
+    expect([from, failed]).toEqual([from, []])
   }
 })
 
