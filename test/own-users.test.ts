@@ -595,6 +595,12 @@ describe('`ext:` and the external id', () => {
     }
   })
 
+  test('identify a user whose creation is not stored yet', async () => {
+    const creation = bring('burst')
+    const { body } = await feed('PATCH', `/users/${ext('burst')}`, { role: 'host' })
+    expect(body).toMatchObject({ id: (await creation).id, role: 'host' })
+  })
+
   test('identify hosts, followers and guests', async () => {
     const [host, fan, guest] = [await bring('host'), await bring('fan'), await bring('guest')]
     await feed('PATCH', `/users/${host.id}`, { role: 'host' })

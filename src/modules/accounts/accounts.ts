@@ -189,7 +189,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       .use(credentialRoutes({ recovery, emailChange, totp }))
       .use(userRoutes({ accounts, sessions, profileView, sendExport }))
       .use(userAdminRoutes({ sessions, userAdmin, countPurged, managedView, sendExport }))
-      .use(feedUserRoutes({ feedUsers, userAdmin, managedView }))
+      .use(feedUserRoutes({ feedUsers, managedView }))
       .use(banRoutes(bans)),
     jobs: {
       ...createMailJobs(core, mailer, base),

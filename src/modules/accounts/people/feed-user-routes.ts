@@ -13,7 +13,6 @@ import {
 } from '../model.ts'
 import { clientOf } from '../sign-in/sessions.ts'
 import { changesOf, type FeedUsers } from './feed-users.ts'
-import type { UserAdmin } from './user-admin.ts'
 
 const service = operations('Feed', { access: 'service', scope: 'users' })
 const sessionFeed = operations('Feed', { access: 'service', scope: 'sessions' })
@@ -22,11 +21,9 @@ type Query = Record<string, string | undefined>
 const { page, per_page } = listQuery()
 const lookup = { email: Email(), external_id: ExternalId }
 
-type Parts = { feedUsers: FeedUsers; userAdmin: UserAdmin; managedView: ManagedView }
+type Parts = { feedUsers: FeedUsers; managedView: ManagedView }
 
-export function feedUserRoutes({ feedUsers, userAdmin, managedView: view }: Parts) {
-  const { idOf } = feedUsers
-
+export function feedUserRoutes({ feedUsers, managedView: view }: Parts) {
   return new Elysia({ name: 'feed-users' })
     .use(routeBase)
     .get(
@@ -59,14 +56,14 @@ export function feedUserRoutes({ feedUsers, userAdmin, managedView: view }: Part
     )
     .get(
       '/v1/service/users/:id',
-      ({ params }) => view(userAdmin.get(idOf(params.id))),
+      ({ params }) => view(feedUsers.get(params.id)),
       service('serviceGetUser', 'Shows a person.', { 200: ManagedUser }),
     )
     .patch(
       '/v1/service/users/:id',
       async ({ params, body, context }) => {
         const changes = { ...changesOf(body), disabled: body.disabled ?? undefined }
-        return view(await userAdmin.update(idOf(params.id), changes, context.by))
+        return view(await feedUsers.update(params.id, changes, context.by))
       },
       service(
         'serviceUpdateUser',
@@ -81,7 +78,7 @@ export function feedUserRoutes({ feedUsers, userAdmin, managedView: view }: Part
     )
     .delete(
       '/v1/service/users/:id',
-      ({ params, context }) => userAdmin.remove(idOf(params.id), context.by),
+      ({ params, context }) => feedUsers.remove(params.id, context.by),
       service(
         'serviceDeleteUser',
         'Removes a person, as they could themselves. Messages stay, shown as from a deleted user. Services cannot remove admins.',

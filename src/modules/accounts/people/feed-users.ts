@@ -27,7 +27,8 @@ export function createFeedUsers(core: Core, parts: Parts) {
     return externalId === undefined ? parseId(reference) : store.findByExternalId(externalId)?.id
   }
 
-  const idOf = (reference: string) => resolve(reference) ?? ''
+  /** @throws not_found (unknown or deleted) */
+  const get = (reference: string): UserRow => userAdmin.get(resolve(reference) ?? '')
 
   function insert(person: NewPerson, by: By): UserRow {
     const { role, email_verified: isVerified, display_name, external_id, locale } = person
@@ -52,8 +53,7 @@ export function createFeedUsers(core: Core, parts: Parts) {
   return {
     /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
     resolve,
-    /** Like `resolve`, with an id of nobody in place of undefined. */
-    idOf,
+    get,
 
     /** Creates a user, or updates the one with the same external id. First deletes an account with the same address that
      *  was never verified.
@@ -81,10 +81,24 @@ export function createFeedUsers(core: Core, parts: Parts) {
       return { form: 'page', rows: hasStart(range) ? found : [], total: found.length }
     },
 
+    /** Resolves the reference inside the `write`, because an earlier write of a burst may have created the user.
+     *  @throws not_found, and as `userAdmin.change` */
+    update: (reference: string, changes: ManagedChanges, by: By): Promise<UserRow> =>
+      write(() => userAdmin.change(get(reference), changes, by)),
+
+    /** Deletes a user. Their messages stay, shown as from a deleted user.
+     *  @throws not_found · admin_protected (an admin) */
+    remove: (reference: string, by: By): Promise<void> =>
+      write(() => {
+        const user = get(reference)
+        userAdmin.mustNotBeProtected(user, by)
+        parts.remove(user, by)
+      }),
+
     /** Ends every session of a user.
      *  @throws not_found · admin_protected (an admin) */
     async endSessions(reference: string, by: By): Promise<void> {
-      const user = userAdmin.get(idOf(reference))
+      const user = get(reference)
       userAdmin.mustNotBeProtected(user, by)
       await sessions.endAll(user.id, by)
     },
@@ -93,7 +107,7 @@ export function createFeedUsers(core: Core, parts: Parts) {
      *  @throws not_found · admin_protected (an admin) · recipient_gone (disabled) · banned */
     async openSession(reference: string, client: Client, by: By): Promise<Authenticated> {
       const session = await write(() => {
-        const user = userAdmin.get(idOf(reference))
+        const user = get(reference)
         if (user.role === 'admin') throw new AppError('admin_protected')
         if (user.disabledAt !== null) throw new AppError('recipient_gone')
         bans.mustNotBeBanned(user.email, client.ip)

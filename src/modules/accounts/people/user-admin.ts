@@ -155,13 +155,8 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
       write(() => change(get(idText), changes, by)),
 
     /** Deletes an account. Its messages stay, shown as from a deleted user.
-     *  @throws not_found · last_admin · admin_protected (an admin, by a service) */
-    remove: (idText: string, by: By): Promise<void> =>
-      write(() => {
-        const user = get(idText)
-        mustNotBeProtected(user, by)
-        parts.remove(user, by)
-      }),
+     *  @throws not_found · last_admin */
+    remove: (idText: string, by: By): Promise<void> => write(() => parts.remove(get(idText), by)),
 
     /** Deletes an account and what it has written; also what a deleted account has left.
      *  @throws not_found · last_admin */
