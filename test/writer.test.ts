@@ -285,6 +285,27 @@ describe('waiting for the disk', () => {
     await ada.next('read_receipt')
     expect(seen.toSorted()).toEqual(['first 201 null', 'replay 201 true'])
   })
+
+  test('a pong waits for every read mark before it, also when a later one is refused at once', async () => {
+    let disk: ReturnType<typeof heldBackSync> | undefined
+    const sync = (real: () => Promise<void>) => disk?.sync() ?? real()
+    await using service = await startService({ listen: true, sync, maxPendingWrites: 1 })
+    const { a, b, conversationId } = await service.pair()
+    await service.say(a, conversationId, 'hello')
+    const bob = await service.connect(b)
+    disk = heldBackSync()
+    const mark = { type: 'read', conversation_id: conversationId }
+    bob.send(mark)
+    while (disk.running === 0) await turns(1)
+    for (const frame of [mark, { type: 'ping' }, { type: 'unknown' }]) bob.send(frame)
+    expect(await bob.next('error')).toMatchObject({ request: { type: 'read' } })
+    expect(await bob.next('error')).toMatchObject({ request: { type: 'unknown' } })
+    expect(bob.frames).toEqual([])
+    const held = disk
+    disk = undefined
+    held.release()
+    await bob.next('pong')
+  })
 })
 
 describe('failure', () => {

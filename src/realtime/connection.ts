@@ -39,8 +39,8 @@ export class Connection implements Peer {
   readonly role: Role
   readonly mayAdminister: boolean
   readonly locale: Locale
-  /** Settles once the last read mark is stored or refused. A stored mark has no answer, so the next pong waits for it. */
-  marked: Promise<void> = Promise.resolve()
+  /** Resolves once each read mark is stored or refused. A stored mark has no answer, so the next pong waits for it. */
+  marked: Promise<unknown> = Promise.resolve()
   readonly #options: ConnectionOptions
   readonly #refused = new SlidingWindow()
   readonly #malformed = new SlidingWindow()

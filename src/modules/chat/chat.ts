@@ -83,7 +83,7 @@ export function createChat(core: Core, neighbours: Neighbours) {
       read: clientFrame(ReadClientFrame, (frame, connection) => {
         const reading = { messageId: frame.message_id, from: connection }
         const work = readState.markRead(connection.userId, frame.conversation_id, reading)
-        connection.marked = work.catch(() => {}) // the channel answers a refusal
+        connection.marked = Promise.allSettled([connection.marked, work])
         return work
       }),
     },
