@@ -175,6 +175,26 @@ test('the conversation of a thread is no longer archived after its next message'
   thread.close()
 })
 
+test('a replayed message does not take the conversation of a thread out of the archive', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, proxy } = chat
+  await client.connect()
+  const thread = openThread(client, conversationId)
+  await waitFor(() => thread.getSnapshot().status === 'ready')
+  const phone = chat.create()
+  await phone.login(ada)
+  proxy.control.refusesUpgrades = true
+  proxy.cut(1012)
+  await waitFor(() => client.status() === 'waiting')
+  const { id } = await chat.say('missed')
+  await phone.conversations.archive(conversationId)
+  proxy.control.refusesUpgrades = false
+  client.check()
+  await waitFor(() => client.newestMessageId() === id)
+  await waitFor(() => thread.getSnapshot().conversation?.archived)
+  thread.close()
+})
+
 test('a message further down that was removed during an outage is empty', async () => {
   await using chat = await startChat()
   const { client, conversationId, service, friend, proxy } = chat

@@ -211,10 +211,10 @@ export function openThread(client: Client, conversationId: string) {
     for (const id of arrived) if (!all.some((it) => it.client_id === id)) arrived.delete(id)
     list.set({ waiting: all.filter(({ client_id }) => !arrived.has(client_id)) })
   }
-  const changeConversation = (part: Partial<ConversationListItem>) =>
+  const changeConversation = (part: (it: ConversationListItem) => Partial<ConversationListItem>) =>
     list.edit(() => {
       const { conversation } = getSnapshot()
-      if (conversation) list.set({ conversation: { ...conversation, ...part } })
+      if (conversation) list.set({ conversation: { ...conversation, ...part(conversation) } })
     })
   async function put(sending: Promise<Message>) {
     const sent = await sending
@@ -228,7 +228,10 @@ export function openThread(client: Client, conversationId: string) {
       if (!isHere(message)) return
       if (message.sender_id !== client.user()?.id) setTyping(false)
       list.put(message)
-      changeConversation({ archived: false })
+      // A replay can have messages from before the conversation was archived.
+      changeConversation(({ last_message }) =>
+        last_message !== null && message.id <= last_message.id ? {} : { archived: false },
+      )
       // A message arrives over the channel before its response: it is shown once.
       if (client_id !== undefined) arrived.add(client_id)
       showWaiting()
@@ -236,13 +239,10 @@ export function openThread(client: Client, conversationId: string) {
     message_deleted: (frame) => isHere(frame) && list.replace(frame.message_id, removed),
     typing: (frame) => isHere(frame) && setTyping(true),
     conversation_updated: ({ conversation }) =>
-      conversation.id === conversationId && changeConversation(conversation),
+      conversation.id === conversationId && changeConversation(() => conversation),
     // Without an id everything so far is read: later messages have greater ids.
-    read_receipt: (frame) =>
-      isHere(frame) &&
-      changeConversation({
-        participant_read_up_to: frame.message_id ?? client.newestMessageId() ?? null,
-      }),
+    read_receipt: ({ message_id = client.newestMessageId() ?? null, ...frame }) =>
+      isHere(frame) && changeConversation(() => ({ participant_read_up_to: message_id })),
     outbox: showWaiting,
   })
   return {
