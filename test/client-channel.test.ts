@@ -384,6 +384,22 @@ describe('a channel', () => {
     expect(toServer).toEqual([{ type: 'ping' }, { type: 'ping' }])
   })
 
+  test('waits ten seconds for the answer to a mark, as the service may for its bucket', async () => {
+    await using chat = await startChat()
+    const { client, conversationId, proxy, timers } = chat
+    const { id } = await chat.say('hello')
+    const channel = await openChannel(client)
+    const pong = Promise.withResolvers<() => void>()
+    proxy.onNextFrame('toClient', 'pong', pong.resolve)
+    const marking = client.conversations.markRead(conversationId, id)
+    const forward = await pong.promise
+    timers.advance(9_999)
+    expect(channel.status()).toBe('open')
+    forward()
+    await marking
+    expect(proxy.count('PUT', `/v1/chat/conversations/${conversationId}/read`)).toBe(0)
+  })
+
   test('tries again after a connection died while two checks waited for it', async () => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)

@@ -2,9 +2,11 @@ import type { ClientFrame, ServerFrame } from './contract.ts'
 import type { Platform, Socket } from './platform.ts'
 import { type Deferred, deferred } from './waiting.ts'
 
-/** A dead network shows within the sum of both, 10 seconds; where nobody looks, within 35. */
+/** A dead network shows within the sum of both, 10 seconds, or 15 with a read mark; where nobody looks, within 35. */
 const heartbeatMilliseconds = 5_000
 const pongMilliseconds = 5_000
+/** Before its answer to another frame the service waits for its disk or, for five seconds, for its bucket. */
+const answerMilliseconds = 10_000
 const hiddenHeartbeatMilliseconds = 30_000
 const openingMilliseconds = 10_000
 /** The time that the service has to confirm a close. */
@@ -30,6 +32,7 @@ export function watchConnection(
   let cancelTimer = timers.after(openingMilliseconds, giveUp)
   /** Waits for the next pong. */
   let checked: Deferred<boolean> | undefined
+  let limitMilliseconds = pongMilliseconds
   /** Whether the service has refused a frame since the ping. */
   let wasRefused = false
 
@@ -70,7 +73,8 @@ export function watchConnection(
     if (isOver) return false
     checked = deferred()
     wasRefused = false
-    startTimer(pongMilliseconds, giveUp)
+    limitMilliseconds = frame ? answerMilliseconds : pongMilliseconds
+    startTimer(limitMilliseconds, giveUp)
     if (frame) send(frame)
     send({ type: 'ping' })
     return checked.promise
@@ -83,7 +87,7 @@ export function watchConnection(
     if (frame.type === 'error') wasRefused = true
     // A refused ping shows, too, that the connection works.
     if (frame.type === 'pong' || frame.request?.type === 'ping') settle(!wasRefused)
-    if (checked) startTimer(pongMilliseconds, giveUp)
+    if (checked) startTimer(limitMilliseconds, giveUp)
     else
       startTimer(
         isHidden() ? hiddenHeartbeatMilliseconds : heartbeatMilliseconds,
