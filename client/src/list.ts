@@ -134,7 +134,7 @@ export function openList<T extends Row, More extends object>(
     if (!signal.aborted) edits = undefined
   }
 
-  /** The newest page has all that is shown: no frame tells later what was changed there during an outage. */
+  /** The newest page is as long as what is shown: no frame tells later what was changed there during an outage. */
   function queryOf(from: string | null) {
     if (from !== null) return { limit: pageSize, cursor: from }
     const shown = isReplayed && beforeGap ? 0 : items().length
