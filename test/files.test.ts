@@ -467,13 +467,13 @@ describe('the storage quota of a user', () => {
 
 describe('a slow upload', () => {
   /** A body whose second half is sent later. */
-  function twoPieces() {
+  function twoPieces(first = 'beginning', second = ', end') {
     let end = () => {}
     const body = new ReadableStream({
       start(controller) {
-        controller.enqueue(Buffer.from('beginning'))
+        controller.enqueue(Buffer.from(first))
         end = () => {
-          controller.enqueue(Buffer.from(', end'))
+          controller.enqueue(Buffer.from(second))
           controller.close()
         }
       },
@@ -509,6 +509,35 @@ describe('a slow upload', () => {
     const rows = own.sqlite.query<{ n: number }, []>('SELECT count(*) AS n FROM files')
     expect(rows.get()?.n).toBe(0)
     expect(filesIn(own)).toEqual([])
+  })
+
+  // A kill after the job that removes the bytes would leave what comes then for ever.
+  test('whose owner has left before its first byte stores none', async () => {
+    const stored: Uint8Array[] = []
+    const fileStorage: FileStorage = {
+      async write(_key, bytes) {
+        for await (const chunk of bytes) stored.push(chunk)
+      },
+      read: async () => undefined,
+      delete: async () => {},
+    }
+    await using own = await startService({ fileStorage })
+    const person = await own.register()
+    const part = (name: string) =>
+      `--x\r\ncontent-disposition: form-data; name=${name}\r\n\r\n${name}`
+    const { body, end } = twoPieces(part('note'), `\r\n${part('file')}\r\n--x--\r\n`)
+    const answer = upload(own, person, body, { type: 'multipart/form-data; boundary=x' })
+    const find = (query: string) => own.sqlite.query(query).get()
+    await waitFor(() => find('SELECT 1 FROM files'))
+    const leaving = { token: person.token, body: { password: 'correct horse' } }
+    expect((await own.call('DELETE', '/v1/users/me', leaving)).status).toBe(204)
+    await waitFor(
+      () =>
+        !find('SELECT 1 FROM files') && !find("SELECT 1 FROM outbox WHERE kind = 'file_removal'"),
+    )
+    end()
+    expect((await answer).status).toBe(401)
+    expect(stored).toEqual([])
   })
 
   test('is refused when its length differs from the declared one', async () => {

@@ -52,6 +52,8 @@ export function createFileStore(orm: Orm) {
     find: (id: string): FileRow | undefined => orm.select().from(files).where(shown(id)).get(),
     /** A complete file, including one that was removed and is kept for reports. */
     findKept: (id: string): FileRow | undefined => orm.select().from(files).where(stored(id)).get(),
+    /** Also true during the upload. */
+    isKnown: (id: string): boolean => hasRow(orm, files, eq(files.id, id)),
     delete: (id: string): FileRow | undefined =>
       orm.delete(files).where(eq(files.id, id)).returning().get(),
     /** The quota used by an owner; each file counts at least `leastBytes`. */
