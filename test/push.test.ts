@@ -527,13 +527,17 @@ describe('quiet hours', () => {
 
   async function startQuiet() {
     const all = await startPushing()
-    const { service, ada, clock } = all
-    await registerDevice(service, ada, 'phone')
+    await registerDevice(all.service, all.ada, 'phone')
+    await beQuiet(all)
+    return all
+  }
+  /** Sets quiet hours from an hour ago until in an hour. */
+  async function beQuiet({ service, ada, clock }: Awaited<ReturnType<typeof startPushing>>) {
     const time = (later: number) => new Date(clock.now() + later).toISOString().slice(11, 16)
     const body = { from: time(-3_600_000), to: time(3_600_000), time_zone: 'UTC' }
-    const answer = await service.call('PUT', path, { token: ada.token, body })
+    const { token } = await service.login(ada.email)
+    const answer = await service.call('PUT', path, { token, body })
     expect([answer.status, answer.body.quiet_hours]).toEqual([200, body])
-    return all
   }
   const end = async ({ clock, settle }: Awaited<ReturnType<typeof startPushing>>) => {
     clock.advance(3_600_000)
@@ -708,6 +712,45 @@ describe('quiet hours', () => {
     all.clock.advance(60_000)
     await all.settle()
     expect([titles(all), all.waiting()]).toEqual([['summary', 'summary'], 0])
+  })
+
+  test('hold what comes while the push of several is on its way, when they begin again', async () => {
+    await using all = await startQuiet()
+    for (let n = 0; n < 2; n++) await all.notify({})
+    await all.settle()
+    const { promise, resolve } = Promise.withResolvers<{ status: number; body: object }>()
+    all.google.respondFcm(promise)
+    all.clock.advance(3_600_000)
+    await all.until(() => all.google.sends.length === 1)
+    await beQuiet(all)
+    await all.notify({ title: 'Late' })
+    const held = all.service.sqlite.query<{ n: number }, []>(
+      'SELECT json_array_length(held_push) AS n FROM push_tokens',
+    )
+    await all.until(() => held.get()?.n === 3)
+    resolve({ status: 200, body: { name: 'm' } })
+    await all.settle()
+    expect(titles(all)).toEqual(['summary'])
+    await end(all)
+    expect([titles(all), all.waiting()]).toEqual([['summary', 'payment_captured'], 0])
+  })
+
+  test('push after a night, although an admin has discarded the push of the one before', async () => {
+    await using all = await startQuiet()
+    const { service, clock } = all
+    await all.notify({})
+    await all.settle()
+    const { token } = await service.registerAs('admin')
+    const { body } = await service.call('GET', '/v1/admin/jobs', { token })
+    const [{ id }] = body.data.filter(({ kind }: { kind: string }) => kind === 'held_push')
+    expect((await service.call('DELETE', `/v1/admin/jobs/${id}`, { token })).status).toBe(204)
+    await end(all)
+    expect(titles(all)).toEqual([])
+    clock.advance(23 * 3_600_000)
+    await all.notify({})
+    await all.settle()
+    await end(all)
+    expect([titles(all), all.waiting()]).toEqual([['summary'], 0])
   })
 
   test('push after a night, although the device was logged out at the end of the one before', async () => {

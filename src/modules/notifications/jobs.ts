@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Core, MayTalk } from '../../core.ts'
 import type { Delivered } from '../../jobs/delivery-store.ts'
 import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
@@ -88,7 +89,7 @@ type PushJobs = Pick<
 /** Push jobs, one per device. A job contains only ids, so a notification that has been read by then is not pushed. The
  *  collapse key lets a push that is repeated after a crash replace the first one on the screen. */
 export function createPushJobs(core: Core, parts: Parts): PushJobs {
-  const { write, clock, log, settings, outbox } = core
+  const { write, clock, log, settings, outbox, newId } = core
   const { store, preferences, pushTokenStore, pusher, mayTalk } = parts
   const { unreadMessages, messagePushes } = parts
   const inOrder = createKeyedSemaphore(1)
@@ -169,12 +170,19 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   function hold({ id, userId }: PushTokenRow, push: HeldPush, delayMilliseconds: number) {
     const token = pushTokenStore.findLive(userId, id)
     if (!token) return
-    const { heldPush, service: receiver } = token
-    const others = heldOf(token).filter((other) => !isSamePlace(other, push))
-    pushTokenStore.update(id, { heldPush: [...others, push].slice(-maxHeldPushes) })
-    if (heldPush) return
-    outbox.add('held_push', { user_id: userId, push_token_id: id }, { delayMilliseconds, receiver })
+    const held = heldOf(token)
+    const others = held.filter((other) => !isSamePlace(other, push))
+    const waiting = held.find(({ job_id }) => isWaiting(job_id))?.job_id
+    const jobId = waiting ?? newId()
+    const heldPush = [...others, { ...push, job_id: jobId }].slice(-maxHeldPushes)
+    pushTokenStore.update(id, { heldPush })
+    if (waiting !== undefined) return
+    const options = { id: jobId, delayMilliseconds, receiver: token.service }
+    outbox.add('held_push', { user_id: userId, push_token_id: id }, options)
   }
+
+  /** False for a job that an admin has discarded. */
+  const isWaiting = (jobId = '') => outbox.find(jobId)?.deadAt === null
 
   function isDue(userId: string, { notification_id, conversation_id, seq }: HeldPush) {
     if (notification_id) return findDue(userId, notification_id) !== undefined
@@ -183,15 +191,22 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     return findDueMessage(userId, conversation_id, seq) !== undefined
   }
 
-  /** Queues the only push that is due again. */
-  function release(device: Device, receiver: string | undefined, due: readonly HeldPush[]) {
-    pushTokenStore.update(device.push_token_id, { heldPush: null })
-    if (due.length > 1 || receiver === undefined) return
-    const { notification_id, conversation_id, seq } = due[0] ?? {}
-    if (notification_id)
-      outbox.add('notification_push', { ...device, notification_id }, { receiver })
+  /** Queues the only push that is due again, and goes on holding those that were held during the run. */
+  function release(device: Device, before: PushTokenRow | undefined, due: readonly HeldPush[]) {
+    const { user_id: userId, push_token_id: id } = device
+    const token = before && pushTokenStore.findLive(userId, id)
+    pushTokenStore.update(id, { heldPush: null })
+    if (!token) return
+    for (const push of heldSince(before, token)) hold(token, push, quietForOf(userId))
+    const [only, second] = due
+    if (only && !second) queue(device, only, token.service)
+  }
+
+  function queue(device: Device, { notification_id, conversation_id, seq }: HeldPush, to: string) {
+    const options = { receiver: to }
+    if (notification_id) outbox.add('notification_push', { ...device, notification_id }, options)
     if (conversation_id && seq)
-      outbox.add('message_push', { ...device, conversation_id, seq }, { receiver })
+      outbox.add('message_push', { ...device, conversation_id, seq }, options)
   }
 
   const platformOf = (userId: string) => ({
@@ -254,7 +269,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
       const due = token ? heldOf(token).filter((push) => isDue(userId, push)) : []
       // Held pushes need a job that will run, so none may stay held after the last run.
       run.withOutcome((isLast) => {
-        if (isLast) release({ user_id: userId, push_token_id }, token?.service, due)
+        if (isLast) release({ user_id: userId, push_token_id }, token, due)
       })
       if (!token || due.length <= 1) return undefined
       const badge = badgeOf(userId)
@@ -287,6 +302,9 @@ const maxHeldPushes = 100
 
 // An older database may hold one push without a list.
 const heldOf = ({ heldPush }: PushTokenRow): HeldPush[] => (heldPush ? [heldPush].flat() : [])
+
+const heldSince = (before: PushTokenRow, now: PushTokenRow): HeldPush[] =>
+  heldOf(now).filter((push) => !heldOf(before).some((one) => isDeepStrictEqual(one, push)))
 
 const isSamePlace = (one: HeldPush, other: HeldPush) =>
   one.notification_id === other.notification_id && one.conversation_id === other.conversation_id
