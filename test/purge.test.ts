@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
 import { filesIn, upload } from './support/files.ts'
 import { damageOf } from './support/recount.ts'
 import { type Person, startService } from './support/service.ts'
@@ -116,6 +119,32 @@ test('a purge removes the account with its messages, files and tickets and its r
   })
   const next = await as(ada)('POST', '/v1/support/tickets', { subject: 'More', body: 'b' })
   expect(next.status).toBe(201)
+})
+
+test('a purge that was killed says how much it removed in all, once', async () => {
+  using directory = temporaryDirectory()
+  // What a kill would leave: the files as they are in the middle of the job.
+  const dataDir = join(directory.path, 'data')
+  const messages = 300
+  await using before = await startService()
+  const { token } = await before.registerAs('admin')
+  const { a, conversationId } = await before.pair()
+  for (let n = 0; n < messages; n++) await before.say(a, conversationId, `buy ${n}`)
+  const path = `/v1/admin/users/${a.id}/purge`
+  expect((await before.call('POST', path, { token })).status).toBe(202)
+  const left = before.sqlite.query<{ n: number }, []>(
+    "SELECT count(*) AS n FROM messages WHERE body <> ''",
+  )
+  await waitFor(() => left.get()?.n !== messages, 'the beginning')
+  const filter = (name: string) => !name.endsWith('.sock')
+  cpSync(before.directory, dataDir, { recursive: true, filter })
+  await using after = await startService({ dataDir })
+  const job = after.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'erasure'")
+  await waitFor(() => job.get() === null, 'the end')
+  const recorded = after.sqlite.query<{ n: string }, []>(
+    "SELECT details ->> 'messages' AS n FROM audit_log WHERE action = 'user_purged'",
+  )
+  expect(recorded.all()).toEqual([{ n: String(messages) }])
 })
 
 test('files that only a report of the purged account has kept are removed with it', async () => {

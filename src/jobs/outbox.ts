@@ -166,6 +166,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       if (ids.length > 0) afterCommit(() => onAdded({ receiver, runAt }))
       return ids
     },
+    /** Replaces what a job goes on with when it is interrupted. */
+    updatePayload: (id: string, payload: OutboxJobs[JobKind]): void => update(id, { payload }),
     /** Makes an unfinished job due again after a delay, without counting an attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>
       update(id, { runAt: clock.now() + delayMilliseconds }),

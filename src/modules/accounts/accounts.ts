@@ -1,5 +1,6 @@
 import type { Core, Module } from '../../core.ts'
 import { inPieces } from '../../db/pieces.ts'
+import type { OutboxJobs } from '../../jobs/outbox.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import { day } from '../../lib/clock.ts'
 import type { DomainEvent } from '../../lib/events.ts'
@@ -93,7 +94,8 @@ declare module '../../jobs/outbox.ts' {
     email_change_mail: AccountMail
     /** To the former address. */
     email_changed_mail: AccountMail
-    erasure: { user_id: string; is_purge: boolean }
+    /** `removed` counts what a purge has removed so far, by kind. */
+    erasure: { user_id: string; is_purge: boolean; removed?: Record<string, string> }
     guest_end: { user_id: string }
   }
 }
@@ -162,22 +164,29 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     }
     return counts
   }
-  /** Records how much was removed; a purge that continues after a restart records each part. */
-  async function purge(userId: string, isStopping: () => boolean) {
-    const details: Record<string, string> = {}
+  /** Records how much was removed. The job counts it in the same writes, so that a kill loses nothing of it. */
+  async function purge(id: string, job: OutboxJobs['erasure'], isStopping: () => boolean) {
+    const { user_id: userId, removed: details = {} } = job
     type Progress = { last: string; total: number }
     for (const [name, { some }] of others.flatMap(({ purge = {} }) => Object.entries(purge))) {
+      const counted = Number(details[name] ?? 0)
       const next = (limit: number, before: Progress | undefined) => {
         const part = some(userId, limit, before?.last)
-        return part && { last: part.last, total: (before?.total ?? 0) + part.count }
+        if (!part) return undefined
+        const total = (before?.total ?? counted) + part.count
+        core.outbox.updatePayload(id, { ...job, removed: { ...details, [name]: String(total) } })
+        return { last: part.last, total }
       }
       const progress = await inPieces(core.write, next, { isStopping })
-      details[name] = String(progress?.total ?? 0)
-      if (isStopping()) break
+      details[name] = String(progress?.total ?? counted)
+      if (isStopping()) return
     }
     const target = { type: 'user', id: userId } as const
     const entry = { action: 'user_purged', actor: { type: 'system' }, target, details } as const
-    await core.write(() => core.audit.record(entry))
+    await core.write(() => {
+      core.audit.record(entry)
+      core.outbox.updatePayload(id, { user_id: userId, is_purge: false })
+    })
   }
 
   const emailChange = createEmailChange(core, { ...parts, recovery })
@@ -203,8 +212,9 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
         })
         return undefined
       },
-      async erasure({ user_id: userId, is_purge: isPurge }, { isStopping }) {
-        if (isPurge) await purge(userId, isStopping)
+      async erasure(job, { id, isStopping }) {
+        const { user_id: userId, is_purge: isPurge } = job
+        if (isPurge) await purge(id, job, isStopping)
         if (isStopping()) return { againAfterMilliseconds: 0 }
         for (const { erase } of [core.audit, core.outbox, ...others]) {
           const next = (limit: number, after?: string) => erase?.(userId, limit, after)
