@@ -68,7 +68,7 @@ function ReportForm({ client, person, close }: ReportFormProps) {
     close(true)
   })
   return (
-    <form onSubmit={onSubmit}>
+    <form class="stack" onSubmit={onSubmit}>
       <h2>{fill(text.reportTitle, { name: person.display_name })}</h2>
       <Select
         label={text.reason}

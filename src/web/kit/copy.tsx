@@ -57,7 +57,7 @@ type Secret = { title: string; text: string; secret: string; name: string }
 /** Shows a secret that the service will not show again. */
 export function showOnce({ title, text, secret, name }: Secret): Promise<unknown> {
   return openDialog((close) => (
-    <div class="body">
+    <div class="stack">
       <h2>{title}</h2>
       <p class="soft">{text}</p>
       <Copyable text={secret} name={name} />

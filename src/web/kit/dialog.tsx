@@ -113,6 +113,7 @@ function Confirm({ question, close }: ConfirmProps) {
   const isReady = typed === undefined || seen(given) === seen(typed)
   return (
     <form
+      class="stack"
       onSubmit={(event) => {
         event.preventDefault()
         if (isReady) close(true)

@@ -136,7 +136,7 @@ type ChoicesProps<T extends string> = {
 export function Choices<T extends string>(props: ChoicesProps<T>) {
   const { label, name, value, options, choose, isAcross } = props
   return (
-    <fieldset class={`choices ${isAcross ? 'across' : ''}`}>
+    <fieldset class={`stack tight choices ${isAcross ? 'across' : ''}`}>
       <legend>{label}</legend>
       {options.map(([option, text]) => (
         <label key={option} class="choice">
@@ -165,7 +165,7 @@ type BoxesProps = {
 export function Boxes({ label, name, options, chosen = [] }: BoxesProps) {
   const problem = useContext(Problems)[name]
   return (
-    <fieldset class="boxes">
+    <fieldset class="stack tight boxes">
       <legend>{label}</legend>
       {problem && (
         <p class="error" role="alert" tabIndex={-1}>

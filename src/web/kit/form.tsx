@@ -69,7 +69,7 @@ function FormDialog<T>(props: FormQuestion<T> & { close: (result?: T) => void })
   const [hasInput, setInput] = useState(false)
   useStayOpen(element, form.isBusy || hasInput)
   return (
-    <form onSubmit={form.onSubmit} onInput={() => setInput(true)} ref={element}>
+    <form class="stack" onSubmit={form.onSubmit} onInput={() => setInput(true)} ref={element}>
       <h2>{title}</h2>
       {text && <p class="soft">{text}</p>}
       <Problems.Provider value={form.problems}>{fields}</Problems.Provider>

@@ -71,7 +71,7 @@ export async function showShortcuts(): Promise<void> {
   if (isHelpOpen) return
   isHelpOpen = true
   await openDialog((close) => (
-    <div class="body">
+    <div class="stack">
       {/* The heading takes the focus, so that a long list is read from its beginning. */}
       <h2 tabIndex={-1}>{texts.kit.shortcuts}</h2>
       <dl class="shortcuts">

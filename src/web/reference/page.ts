@@ -198,7 +198,7 @@ function reasonsIn(text: string): Reason[] {
   })
 }
 
-const loginDialog = html`<dialog aria-labelledby="login-title"><div class="body">
+const loginDialog = html`<dialog aria-labelledby="login-title"><div class="stack">
 <h2 id="login-title">Who sends the requests?</h2>
 <form method="dialog" data-form="login">
 <label class="field"><span class="label">E-mail address</span><input name="email" type="email" autocomplete="username" required></label>

@@ -27,7 +27,7 @@ export function AccountPage() {
   const profile = useQuery('GET /v1/users/me', {})
   return (
     <div class="page account">
-      <header>
+      <header class="row between wrap">
         <h1>{texts.console.areas.account}</h1>
         <Button icon={LogOut} onClick={logout}>
           {texts.console.shell.logout}

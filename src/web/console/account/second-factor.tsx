@@ -18,7 +18,7 @@ const words = texts.console.account.factor
 export function RequiredFactor() {
   return (
     <main class="page account">
-      <header>
+      <header class="row between wrap">
         <div>
           <h1>{words.requiredTitle}</h1>
           <p>{words.requiredText}</p>

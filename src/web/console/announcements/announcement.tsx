@@ -28,7 +28,7 @@ export function AnnouncementDetails({ id }: { id: string }) {
   useShortcut('u', words.back, () => navigate(listAddress))
   return (
     <div class="page">
-      <header>
+      <header class="row between wrap">
         <div>
           <a class="button ghost up" href={listAddress}>
             <ChevronLeft />

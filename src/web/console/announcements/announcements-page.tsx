@@ -44,7 +44,7 @@ export function AnnouncementsPage() {
   if (id !== undefined) return <AnnouncementDetails key={id} id={id} />
   return (
     <div class="page announcements">
-      <header>
+      <header class="row between wrap">
         <div>
           <h1>{texts.console.areas.announcements}</h1>
           <p>{words.about}</p>

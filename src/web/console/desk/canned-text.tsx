@@ -183,13 +183,13 @@ function CannedList({ id, found, active, emptyText, choose }: ListProps) {
   }, [active])
   if (found.length === 0) {
     return (
-      <p class="canned small soft" id={id}>
+      <p class="menu canned small soft" id={id}>
         {emptyText}
       </p>
     )
   }
   return (
-    <div class="canned" role="listbox" id={id} aria-label={words.canned} ref={list}>
+    <div class="menu canned" role="listbox" id={id} aria-label={words.canned} ref={list}>
       {found.map((reply, index) => (
         // The textarea keeps the focus and handles the keys of the list.
         // biome-ignore lint/a11y/useKeyWithClickEvents: see above

@@ -127,7 +127,7 @@ function ListHeader({ list, selection }: HeaderProps) {
   return (
     <header>
       <div class="row between title">
-        <h2 class="truncate">{viewTexts[view.name].title}</h2>
+        <h2 class="truncate grow">{viewTexts[view.name].title}</h2>
         <Select
           class="view-select"
           label={words.view}

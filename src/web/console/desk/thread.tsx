@@ -52,7 +52,7 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
     <div class="thread-frame">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
       <div class="thread" ref={frame} role="log" aria-label={words.messages} tabIndex={0}>
-        <div class="timeline" ref={content}>
+        <div class="timeline stack" ref={content}>
           {ticket.messages_before !== undefined && (
             <Button class="older" isBusy={older.isBusy} onClick={older.run}>
               {older.isBusy ? texts.kit.loading : words.earlier}
@@ -75,7 +75,7 @@ export function ThreadSkeleton() {
   return (
     <div class="thread-frame" role="status">
       <span class="visually-hidden">{texts.kit.loading}</span>
-      <div class="timeline">
+      <div class="timeline stack">
         <span class="skeleton block" />
         <span class="skeleton block from-desk" />
         <span class="skeleton block" />
@@ -92,7 +92,7 @@ function Days({ entries }: { entries: Entry[] }) {
     days.set(day, [...(days.get(day) ?? []), entry])
   }
   return [...days].map(([day, ofDay]) => (
-    <section class="day" key={day} aria-label={dayHeading(day)}>
+    <section class="day stack" key={day} aria-label={dayHeading(day)}>
       <h3 class="day-name small soft">{dayHeading(day)}</h3>
       {ofDay.map((entry) => (
         <EntryView key={entry.id} entry={entry} />

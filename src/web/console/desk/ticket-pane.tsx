@@ -166,7 +166,7 @@ function TicketHeader({ id, ticket, children }: HeaderProps) {
     <header class="ticket-header">
       <BackButton id={id} />
       <div class="grow">
-        <h2 ref={heading} tabIndex={-1} dir="auto" title={ticket?.subject}>
+        <h2 ref={heading} class="clamped" tabIndex={-1} dir="auto" title={ticket?.subject}>
           {ticket?.subject ?? <span class="skeleton" style={{ width: '60%' }} />}
         </h2>
         <p class="row small soft">
@@ -298,7 +298,7 @@ function Choices({ ticket, settle }: ChoicesProps) {
 function Facts({ ticket }: { ticket: DeskTicketListItem }) {
   const { id, created_at, updated_at, waiting_since, first_response_at } = ticket
   return (
-    <dl class="ticket-facts small">
+    <dl class="ticket-facts stack tight small">
       <Fact name={facts.opened}>
         <Time at={created_at} />
       </Fact>
@@ -354,7 +354,7 @@ function OtherTickets({ ticket: { id, user: owner } }: { ticket: DeskTicketListI
       <ul class="stack tight">
         {others.map((other) => (
           <li key={other.id}>
-            <a class="other row between" href={`/console/desk/${other.id}?view=all`}>
+            <a class="other quiet small row between" href={`/console/desk/${other.id}?view=all`}>
               <span class="truncate" dir="auto">
                 {other.subject}
               </span>

@@ -40,7 +40,7 @@ export function SystemPage() {
   const Page = tab.page
   return (
     <div class="page system">
-      <header>
+      <header class="row between wrap">
         <h1>{texts.console.areas.system}</h1>
       </header>
       <nav class="tabs" aria-label={texts.console.areas.system} ref={bar}>
