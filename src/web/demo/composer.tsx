@@ -1,9 +1,9 @@
 import { SendHorizontal } from 'lucide-preact'
 import { useState } from 'preact/hooks'
 import { IconButton } from '../kit/button.tsx'
+import { texts } from '../kit/texts.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
 import { useDraft } from './drafts.ts'
-import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import type { Thread } from './thread-view.tsx'
 
@@ -11,7 +11,7 @@ type ComposerProps = { conversationId: string; thread: Thread }
 
 export function Composer({ conversationId, thread }: ComposerProps) {
   const { client } = useMe()
-  const text = texts.value.chat
+  const text = texts.demo.chat
   const draft = useDraft(`chat ${conversationId}`)
   const body = draft.value['body'] ?? ''
   const [file, setFile] = useState<File>()
@@ -34,7 +34,7 @@ export function Composer({ conversationId, thread }: ComposerProps) {
         removeFile={() => setFile(undefined)}
       />
       <div class="row">
-        <AttachButton label={texts.value.attach} take={([chosen]) => setFile(chosen)} isSingle />
+        <AttachButton label={texts.demo.attach} take={([chosen]) => setFile(chosen)} isSingle />
         <textarea
           rows={1}
           dir="auto"

@@ -4,32 +4,26 @@ import { useAction } from '../kit/action.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { Button } from '../kit/button.tsx'
 import { count } from '../kit/format.ts'
-import { Empty } from '../kit/states.tsx'
-import { fill } from '../kit/texts.tsx'
+import { fill, texts } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
-import { texts } from './language.tsx'
-import { ListEnd } from './list-end.tsx'
+import { List } from './list.tsx'
 import { useMe } from './me.ts'
 import { go, linkTo } from './place.ts'
 import { otherSide, sessions } from './session.ts'
 
 export function ConversationList() {
   const { inbox } = useMe()
-  const text = texts.value.chat
+  const text = texts.demo.chat
   return (
     <div class="scroll">
       <NewConversation />
-      {inbox.status === 'ready' && inbox.items.length === 0 && (
-        <Empty icon={MessageCircle} title={text.none}>
-          <p>{text.noneText}</p>
-        </Empty>
-      )}
-      <ul class="rows" aria-label={text.conversations}>
-        {inbox.items.map((item) => (
-          <Row key={item.id} item={item} />
-        ))}
-      </ul>
-      <ListEnd list={inbox} />
+      <List
+        label={text.conversations}
+        list={inbox}
+        icon={MessageCircle}
+        words={text}
+        render={(item) => <Row item={item} />}
+      />
     </div>
   )
 }
@@ -38,28 +32,26 @@ function Row({ item }: { item: ConversationListItem }) {
   const { side } = useMe()
   const { id, participant, last_message, unread_count, updated_at } = item
   return (
-    <li>
-      <a href={linkTo(side, 'chat', id)} class={unread_count > 0 ? 'row-link unread' : 'row-link'}>
-        <Avatar name={participant.display_name} />
-        <span class="row-text">
-          <span class="row between">
-            <span class="row-title truncate">{participant.display_name}</span>
-            <span class="small soft">
-              <Time at={updated_at} />
-            </span>
-          </span>
-          <span class="row between">
-            <span class="small soft truncate">{previewOf(last_message)}</span>
-            <UnreadBadge unread={unread_count} />
+    <a href={linkTo(side, 'chat', id)} class={unread_count > 0 ? 'row-link unread' : 'row-link'}>
+      <Avatar name={participant.display_name} />
+      <span class="row-text">
+        <span class="row between">
+          <span class="row-title truncate">{participant.display_name}</span>
+          <span class="small soft">
+            <Time at={updated_at} />
           </span>
         </span>
-      </a>
-    </li>
+        <span class="row between">
+          <span class="small soft truncate">{previewOf(last_message)}</span>
+          <UnreadBadge unread={unread_count} />
+        </span>
+      </span>
+    </a>
   )
 }
 
 function previewOf(last: ConversationListItem['last_message']): string {
-  const { chat } = texts.value
+  const { chat } = texts.demo
   if (!last) return chat.noMessages
   if (last.body !== '') return last.body
   return last.type === 'file' ? chat.file : chat.removed
@@ -68,7 +60,7 @@ function previewOf(last: ConversationListItem['last_message']): string {
 /** Offers the person of the other panel; other people are found by their id. */
 function NewConversation() {
   const { side, inbox, user } = useMe()
-  const text = texts.value.chat
+  const text = texts.demo.chat
   const other = sessions[otherSide(side)].user.value
   const begin = useAction(async (userId: string) => go(side, 'chat', await inbox.open(userId)))
   return (
@@ -113,7 +105,7 @@ export function UnreadBadge({ unread }: { unread: number }) {
   return (
     <span class="badge accent number">
       {count(unread)}
-      <span class="visually-hidden"> {texts.value.unread}</span>
+      <span class="visually-hidden"> {texts.demo.unread}</span>
     </span>
   )
 }

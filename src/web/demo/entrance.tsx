@@ -1,16 +1,15 @@
 import { useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/client.ts'
 import { errorText, fieldProblems } from '../kit/errors.ts'
-import { Field } from '../kit/field.tsx'
-import { fill, language } from '../kit/texts.tsx'
-import { texts } from './language.tsx'
+import { Problems, TextField } from '../kit/field.tsx'
+import { fill, language, texts } from '../kit/texts.tsx'
 import type { Session } from './session.ts'
 
 type Mode = 'register' | 'login'
 
 /** Registration or login. */
 export function Entrance({ session }: { session: Session }) {
-  const text = texts.value.entrance
+  const text = texts.demo.entrance
   const [mode, setMode] = useState<Mode>('register')
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
@@ -32,7 +31,7 @@ export function Entrance({ session }: { session: Session }) {
 
   return (
     <form class="entrance" ref={form} onSubmit={submit}>
-      <h2>{texts.value.sides[session.side]}</h2>
+      <h2>{texts.demo.sides[session.side]}</h2>
       <p class="soft">{session.hasEnded.value ? text.ended : text.text}</p>
       <ModeSwitch
         mode={mode}
@@ -55,7 +54,7 @@ export function Entrance({ session }: { session: Session }) {
 type Given = { display_name: string; email: string; password: string }
 
 function ModeSwitch({ mode, choose }: { mode: Mode; choose: (mode: Mode) => void }) {
-  const text = texts.value.entrance
+  const text = texts.demo.entrance
   return (
     <fieldset class="segments" aria-label={text.mode}>
       {(['register', 'login'] as const).map((name) => (
@@ -70,49 +69,36 @@ function ModeSwitch({ mode, choose }: { mode: Mode; choose: (mode: Mode) => void
 type FieldsProps = { mode: Mode; error: unknown }
 
 function Fields({ mode, error }: FieldsProps) {
-  const text = texts.value.entrance
-  const problems = fieldProblems(error)
+  const text = texts.demo.entrance
   const isNew = mode === 'register'
   return (
-    <>
+    <Problems.Provider value={fieldProblems(error)}>
       {isNew && (
-        <Field label={text.name} problem={problems['display_name']}>
-          {(attributes) => (
-            <input
-              name="display_name"
-              autocomplete="nickname"
-              maxLength={80}
-              required
-              {...attributes}
-            />
-          )}
-        </Field>
+        <TextField
+          label={text.name}
+          name="display_name"
+          autocomplete="nickname"
+          maxLength={80}
+          required
+        />
       )}
-      <Field label={text.email} problem={problems['email']}>
-        {(attributes) => (
-          <input name="email" type="email" autocomplete="username" required {...attributes} />
-        )}
-      </Field>
-      <Field label={text.password} hint={isNew && text.hint} problem={problems['password']}>
-        {(attributes) => (
-          <input
-            name="password"
-            type="password"
-            autocomplete={isNew ? 'new-password' : 'current-password'}
-            minLength={isNew ? 8 : undefined}
-            required
-            {...attributes}
-          />
-        )}
-      </Field>
-    </>
+      <TextField label={text.email} name="email" type="email" autocomplete="username" required />
+      <TextField
+        label={text.password}
+        name="password"
+        type="password"
+        autocomplete={isNew ? 'new-password' : 'current-password'}
+        required
+        {...(isNew && { minLength: 8, hint: text.hint })}
+      />
+    </Problems.Provider>
   )
 }
 
 /** The service's message, except where the page can say more. */
 function problemText(error: unknown, mode: Mode): string | undefined {
   if (error === undefined) return undefined
-  const text = texts.value.entrance
+  const text = texts.demo.entrance
   if (!(error instanceof ApiError)) return errorText(error).text
   if (error.details) return undefined // the fields say it
   if (error.code !== 'rate_limited' || error.reason !== undefined) return error.message

@@ -6,8 +6,8 @@ import { useStore } from '../../../client/src/preact.ts'
 import { openBlocks, openInbox, openNotifications } from '../../../client/src/state.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { IconButton } from '../kit/button.tsx'
+import { language, texts } from '../kit/texts.tsx'
 import { ConversationList, UnreadBadge } from './conversation-list.tsx'
-import { language, texts } from './language.tsx'
 import { MeContext, useMe } from './me.ts'
 import { NewTicketForm } from './new-ticket.tsx'
 import { NotificationList } from './notification-list.tsx'
@@ -47,7 +47,7 @@ export function Home({ session, user }: { session: Session; user: User }) {
         <ConnectionSwitch session={session} />
         <IconButton
           icon={LogOut}
-          label={texts.value.logout}
+          label={texts.demo.logout}
           onClick={() => {
             go(side, 'chat')
             void session.logout()
@@ -76,7 +76,7 @@ function Tabs({ unread }: { unread: Record<Tab, number> }) {
         return (
           <a key={tab} href={linkTo(side, tab)} aria-current={tab === current ? 'page' : undefined}>
             <Icon />
-            {texts.value.tabs[tab]}
+            {texts.demo.tabs[tab]}
             <UnreadBadge unread={unread[tab]} />
           </a>
         )
@@ -128,7 +128,7 @@ const tones = {
 } as const
 
 function ConnectionSwitch({ session }: { session: Session }) {
-  const { label, states } = texts.value.connection
+  const { label, states } = texts.demo.connection
   const id = useId()
   const isCut = session.isCut.value
   const state = isCut ? 'cut' : session.status.value

@@ -4,8 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Message } from '../../../client/src/client.ts'
 import { Button } from '../kit/button.tsx'
 import { Empty, Loading } from '../kit/states.tsx'
-import { texts as all, language } from '../kit/texts.tsx'
-import { texts } from './language.tsx'
+import { language, texts } from '../kit/texts.tsx'
 import { useMe } from './me.ts'
 import { MessageView, RefusedMessage, WaitingMessage } from './message-view.tsx'
 import type { Thread } from './thread-view.tsx'
@@ -15,7 +14,7 @@ type MessageListProps = { thread: Thread; conversationId: string }
 /** Messages by day, then those that were refused or wait. */
 export function MessageList({ thread, conversationId }: MessageListProps) {
   const { user, outbox } = useMe()
-  const text = texts.value.chat
+  const text = texts.demo.chat
   const { items: messages, waiting, status, conversation } = thread
   const refused = outbox.refused.filter(({ queued }) => queued.conversation_id === conversationId)
   const frame = useKeptPlace(messages, waiting.length)
@@ -57,7 +56,7 @@ function EarlierButton({ thread: { isLoadingMore, loadEarlier } }: { thread: Thr
   const button = useInView<HTMLButtonElement>((isInSight) => isInSight && loadEarlier())
   return (
     <Button tone="ghost" class="more" of={button} disabled={isLoadingMore} onClick={loadEarlier}>
-      {isLoadingMore ? all.kit.loading : texts.value.chat.earlier}
+      {isLoadingMore ? texts.kit.loading : texts.demo.chat.earlier}
     </Button>
   )
 }

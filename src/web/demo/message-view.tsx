@@ -13,7 +13,7 @@ import { confirmAction } from '../kit/dialog.tsx'
 import { errorText } from '../kit/errors.ts'
 import { MessageFiles } from '../kit/file-link.tsx'
 import { absoluteTime, clockTime } from '../kit/format.ts'
-import { texts } from './language.tsx'
+import { texts } from '../kit/texts.tsx'
 import { useMe } from './me.ts'
 
 type MessageViewProps = {
@@ -24,7 +24,7 @@ type MessageViewProps = {
 }
 
 export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps) {
-  const text = texts.value.chat
+  const text = texts.demo.chat
   const { created_at: at, deleted_at } = message
   if (message.type === 'notice') {
     return (
@@ -60,7 +60,7 @@ export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps
 
 export function WaitingMessage({ queued }: { queued: Queued }) {
   const { session } = useMe()
-  const { waiting, sending } = texts.value.chat
+  const { waiting, sending } = texts.demo.chat
   return (
     <Bubble isOwn kind="waiting">
       <Content message={draftOf(queued)} />
@@ -74,7 +74,7 @@ export function WaitingMessage({ queued }: { queued: Queued }) {
 
 export function RefusedMessage({ refused }: { refused: Refused }) {
   const { outbox } = useMe()
-  const text = texts.value.chat
+  const text = texts.demo.chat
   const { queued, error } = refused
   return (
     <Bubble isOwn kind="refused">
@@ -98,7 +98,7 @@ const draftOf = (queued: Queued): Draft =>
 
 /** Translates the reasons of the contract; a new reason is shown with the service's message. */
 function reasonOf(error: unknown): string {
-  const reasons: Record<string, string> = texts.value.refusals
+  const reasons: Record<string, string> = texts.demo.refusals
   const reason = error instanceof ApiError ? error.reason : undefined
   return (reason && reasons[reason]) ?? errorText(error).text
 }
@@ -150,7 +150,7 @@ function Content({ message }: { message: Message | Draft }) {
 }
 
 function RemoveButton({ message, remove }: Pick<MessageViewProps, 'message' | 'remove'>) {
-  const { remove: action, removeTitle: title, removeText: text } = texts.value.chat
+  const { remove: action, removeTitle: title, removeText: text } = texts.demo.chat
   const removal = useAction(async () => {
     const isSure = await confirmAction({ title, text, action, isDangerous: true })
     if (isSure) await remove(message.id)

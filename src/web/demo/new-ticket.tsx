@@ -4,10 +4,9 @@ import { Button } from '../kit/button.tsx'
 import { errorText, fieldProblems } from '../kit/errors.ts'
 import { TextArea, TextField } from '../kit/field.tsx'
 import { Select } from '../kit/select.tsx'
-import { texts as all } from '../kit/texts.tsx'
+import { texts } from '../kit/texts.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
 import { sendDraft, useDraft, useFiles } from './drafts.ts'
-import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { go, linkTo, placeOf } from './place.ts'
 
@@ -16,7 +15,7 @@ const priorities = ['low', 'normal', 'high', 'urgent'] as const
 
 export function NewTicketForm() {
   const { client, side } = useMe()
-  const { back, tickets: text } = texts.value
+  const { back, tickets: text } = texts.demo
   const uploads = useFiles()
   const draft = useDraft('tickets new')
   const { subject = '', body = '', ...chosen } = draft.value
@@ -57,13 +56,13 @@ export function NewTicketForm() {
       <div class="pair">
         <Choice
           label={text.category}
-          words={all.tickets.categories}
+          words={texts.tickets.categories}
           chosen={category}
           choose={(name) => change({ category: name })}
         />
         <Choice
           label={text.priority}
-          words={all.tickets.priorities}
+          words={texts.tickets.priorities}
           chosen={priority}
           choose={(name) => change({ priority: name })}
         />
@@ -82,7 +81,7 @@ export function NewTicketForm() {
         {hasOtherProblem && errorText(creation.error).text}
       </p>
       <div class="row between">
-        <AttachButton label={texts.value.attach} take={uploads.sending.take} />
+        <AttachButton label={texts.demo.attach} take={uploads.sending.take} />
         <Button submits tone="primary" disabled={creation.isBusy || uploads.isUploading}>
           {text.send}
         </Button>

@@ -2,10 +2,9 @@ import { Bell, CheckCheck } from 'lucide-preact'
 import type { Notification } from '../../../client/src/client.ts'
 import { useAction } from '../kit/action.ts'
 import { ActionButton } from '../kit/button.tsx'
-import { Empty } from '../kit/states.tsx'
+import { texts } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
-import { texts } from './language.tsx'
-import { ListEnd } from './list-end.tsx'
+import { List } from './list.tsx'
 import { useMe } from './me.ts'
 import { go } from './place.ts'
 import { PushOptIn } from './push-opt-in.tsx'
@@ -13,12 +12,11 @@ import { PushOptIn } from './push-opt-in.tsx'
 /** Notifications, and the opt-in for push. */
 export function NotificationList() {
   const { notifications } = useMe()
-  const text = texts.value.notifications
-  const { items } = notifications
+  const text = texts.demo.notifications
   return (
     <div class="scroll">
       <PushOptIn />
-      {items.some(({ read }) => !read) && (
+      {notifications.items.some(({ read }) => !read) && (
         <div class="begin">
           <ActionButton
             icon={CheckCheck}
@@ -27,17 +25,13 @@ export function NotificationList() {
           />
         </div>
       )}
-      {notifications.status === 'ready' && items.length === 0 && (
-        <Empty icon={Bell} title={text.none}>
-          <p>{text.noneText}</p>
-        </Empty>
-      )}
-      <ul class="rows" aria-label={text.label}>
-        {items.map((item) => (
-          <Row key={item.id} item={item} markRead={notifications.markRead} />
-        ))}
-      </ul>
-      <ListEnd list={notifications} />
+      <List
+        label={text.label}
+        list={notifications}
+        icon={Bell}
+        words={text}
+        render={(item) => <Row item={item} markRead={notifications.markRead} />}
+      />
     </div>
   )
 }
@@ -54,20 +48,18 @@ function Row({ item, markRead }: RowProps) {
       go(side, 'tickets', item.data.ticket_id)
   }
   return (
-    <li>
-      <button type="button" class={item.read ? 'row-link' : 'row-link unread'} onClick={press}>
-        <span class={item.read ? 'dot seen' : 'dot accent'} />
-        <span class="row-text">
-          <span class="row between">
-            <span class="row-title">{item.title}</span>
-            <span class="small soft">
-              <Time at={item.created_at} />
-            </span>
+    <button type="button" class={item.read ? 'row-link' : 'row-link unread'} onClick={press}>
+      <span class={item.read ? 'dot seen' : 'dot accent'} />
+      <span class="row-text">
+        <span class="row between">
+          <span class="row-title">{item.title}</span>
+          <span class="small soft">
+            <Time at={item.created_at} />
           </span>
-          <span class="small soft prose">{item.body}</span>
-          {!item.read && <span class="visually-hidden">{texts.value.unread}</span>}
         </span>
-      </button>
-    </li>
+        <span class="small soft prose">{item.body}</span>
+        {!item.read && <span class="visually-hidden">{texts.demo.unread}</span>}
+      </span>
+    </button>
   )
 }

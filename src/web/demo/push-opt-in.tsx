@@ -2,7 +2,7 @@ import { BellRing } from 'lucide-preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, type Client } from '../../../client/src/client.ts'
 import { useAction } from '../kit/action.ts'
-import { texts } from './language.tsx'
+import { texts } from '../kit/texts.tsx'
 import { useMe } from './me.ts'
 
 type PushState = 'insecure' | 'unsupported' | 'declined' | 'off' | 'failed' | 'on'
@@ -10,7 +10,7 @@ type PushState = 'insecure' | 'unsupported' | 'declined' | 'off' | 'failed' | 'o
 /** Asks before the browser does, and explains why push is not available. */
 export function PushOptIn() {
   const { client } = useMe()
-  const text = texts.value.push
+  const text = texts.demo.push
   const [state, setState] = useState<PushState>()
   useEffect(() => void findState(client).then(setState, () => setState('off')), [client])
   const subscribing = useAction(async () => {

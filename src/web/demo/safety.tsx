@@ -6,9 +6,8 @@ import { confirmAction, openDialog } from '../kit/dialog.tsx'
 import { Field } from '../kit/field.tsx'
 import { useForm } from '../kit/form.tsx'
 import { Select } from '../kit/select.tsx'
-import { texts as all, fill } from '../kit/texts.tsx'
+import { fill, texts } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
-import { texts } from './language.tsx'
 import { type Me, useMe } from './me.ts'
 
 type Person = { id: string; display_name: string }
@@ -18,7 +17,7 @@ export const isBlocked = ({ blocks }: Me['blocks'], { id }: Person) =>
 
 export function BlockButton({ person }: { person: Person }) {
   const { blocks } = useMe()
-  const { unblock, block, blockTitle, blockText: text } = texts.value.safety
+  const { unblock, block, blockTitle, blockText: text } = texts.demo.safety
   const { display_name: name, id } = person
   const change = useAction(async () => {
     if (isBlocked(blocks, person)) return blocks.remove(id)
@@ -32,7 +31,7 @@ export function BlockButton({ person }: { person: Person }) {
 /** Replaces the composer. */
 export function BlockedNotice({ person: { id, display_name: name } }: { person: Person }) {
   const { blocks } = useMe()
-  const text = texts.value.safety
+  const text = texts.demo.safety
   return (
     <div class="notice blocked">
       <p>{fill(text.blocked, { name })}</p>
@@ -49,15 +48,15 @@ export function ReportButton({ person }: { person: Person }) {
     const isSent = await openDialog<true>((close) => (
       <ReportForm client={client} person={person} close={close} />
     ))
-    if (isSent) toast(texts.value.safety.reported)
+    if (isSent) toast(texts.demo.safety.reported)
   }
-  return <IconButton icon={Flag} label={texts.value.safety.report} onClick={ask} />
+  return <IconButton icon={Flag} label={texts.demo.safety.report} onClick={ask} />
 }
 
 type ReportFormProps = Pick<Me, 'client'> & { person: Person; close: (isSent?: true) => void }
 
 function ReportForm({ client, person, close }: ReportFormProps) {
-  const text = texts.value.safety
+  const text = texts.demo.safety
   const [reason, setReason] = useState<(typeof reasons)[number]>('spam')
   const { onSubmit, isBusy, problem } = useForm(async (given) => {
     await client.report({
@@ -84,7 +83,7 @@ function ReportForm({ client, person, close }: ReportFormProps) {
         {problem}
       </p>
       <div class="actions">
-        <Button onClick={() => close()}>{all.kit.cancel}</Button>
+        <Button onClick={() => close()}>{texts.kit.cancel}</Button>
         <Button submits tone="primary" isBusy={isBusy}>
           {text.report}
         </Button>

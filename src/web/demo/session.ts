@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals'
 import {
   type Answer,
+  type ChannelStatus,
   type Client,
   createClient,
   type User,
   webStorage,
 } from '../../../client/src/client.ts'
 import { openOutbox } from '../../../client/src/state.ts'
-import { watchStatus } from '../kit/connection.tsx'
 import { navigate, withQuery } from '../kit/router.ts'
-import { language, texts } from './language.tsx'
+import { language, texts } from '../kit/texts.tsx'
 
 export const sides = ['left', 'right'] as const
 /** The demo shows two people in one page. Each has a client of their own, as if on two phones. */
@@ -35,6 +35,10 @@ function openSession(side: Side) {
         : fetch(url, init),
   })
   const user = signal<User | undefined>(client.restore())
+  const status = signal<ChannelStatus>('closed')
+  client.on('status', (event) => {
+    status.value = event.status
+  })
   /** The session ended without a logout here. */
   const hasEnded = signal(false)
   /** Shown for the person who is hidden on a phone. */
@@ -69,7 +73,7 @@ function openSession(side: Side) {
     client,
     user,
     hasEnded,
-    status: watchStatus(client),
+    status,
     unreadCount,
     outbox,
     isCut,
@@ -108,7 +112,7 @@ declare module '../../../client/src/schema.ts' {
 /** Begins with two invented people who talk, and a ticket that support has answered. */
 export async function startWithTwo(): Promise<void> {
   const { left, right } = sessions
-  const { ticket, talk } = texts.peek().start
+  const { ticket, talk } = texts.demo.start
   const made = await left.client.request('POST /demo/people', { body: ticket })
   left.begin(made.left)
   right.begin(made.right)

@@ -3,9 +3,8 @@ import { useStore } from '../../../client/src/preact.ts'
 import { openThread, type Used } from '../../../client/src/state.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
-import { fill } from '../kit/texts.tsx'
+import { fill, texts } from '../kit/texts.tsx'
 import { Composer } from './composer.tsx'
-import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { MessageList } from './message-list.tsx'
 import { linkTo } from './place.ts'
@@ -30,7 +29,7 @@ export function ThreadView({ conversationId }: { conversationId: string }) {
         <MessageList thread={thread} conversationId={conversationId} />
       )}
       <p class="typing small soft" role="status">
-        {isTyping && fill(texts.value.chat.typing, { name })}
+        {isTyping && fill(texts.demo.chat.typing, { name })}
       </p>
       <Foot thread={thread} conversationId={conversationId} />
     </div>
@@ -39,7 +38,7 @@ export function ThreadView({ conversationId }: { conversationId: string }) {
 
 function ThreadHead({ thread: { conversation, status } }: { thread: Thread }) {
   const { side } = useMe()
-  const back = texts.value.back
+  const back = texts.demo.back
   const other = conversation?.participant
   return (
     <header class="thread-head">
@@ -66,6 +65,6 @@ function Foot({ thread, conversationId }: { thread: Thread; conversationId: stri
   if (conversation && isBlocked(blocks, conversation.participant))
     return <BlockedNotice person={conversation.participant} />
   if (conversation?.state === 'read_only')
-    return <p class="notice">{texts.value.refusals.read_only}</p>
+    return <p class="notice">{texts.demo.refusals.read_only}</p>
   return <Composer conversationId={conversationId} thread={thread} />
 }

@@ -4,11 +4,10 @@ import { openTicket, type Used } from '../../../client/src/state.ts'
 import { ActionButton, Button, IconButton } from '../kit/button.tsx'
 import { FileLink } from '../kit/file-link.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
-import { texts as all } from '../kit/texts.tsx'
+import { texts } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
 import { useDraft, useFiles } from './drafts.ts'
-import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { RefusedMessage, WaitingMessage } from './message-view.tsx'
 import { linkTo } from './place.ts'
@@ -18,7 +17,7 @@ type Ticket = Used<typeof openTicket>
 
 export function TicketView({ id }: { id: string }) {
   const { client, side } = useMe()
-  const back = texts.value.back
+  const back = texts.demo.back
   const opened = useStore(() => openTicket(client, id), [client, id])
   if (!opened) return null
   const { ticket, status, error, reload } = opened
@@ -42,7 +41,7 @@ export function TicketView({ id }: { id: string }) {
 
 function Said({ opened, id }: { opened: Ticket; id: string }) {
   const { outbox } = useMe()
-  const { tickets: text, chat } = texts.value
+  const { tickets: text, chat } = texts.demo
   const { ticket, items, waiting, hasMore, isLoadingMore, loadEarlier } = opened
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what has the focus
@@ -50,7 +49,7 @@ function Said({ opened, id }: { opened: Ticket; id: string }) {
       <div class="messages">
         {hasMore && (
           <Button tone="ghost" class="more" disabled={isLoadingMore} onClick={loadEarlier}>
-            {isLoadingMore ? all.kit.loading : chat.earlier}
+            {isLoadingMore ? texts.kit.loading : chat.earlier}
           </Button>
         )}
         {items.map(({ id, is_admin, body, attachments, created_at }) => (
@@ -91,7 +90,7 @@ function Said({ opened, id }: { opened: Ticket; id: string }) {
 type ReplyFormProps = { opened: Ticket; id: string; isClosed: boolean }
 
 function ReplyForm({ opened, id, isClosed }: ReplyFormProps) {
-  const { tickets: text, chat } = texts.value
+  const { tickets: text, chat } = texts.demo
   const uploads = useFiles()
   const draft = useDraft(`tickets ${id}`)
   const body = draft.value['body'] ?? ''
@@ -110,7 +109,7 @@ function ReplyForm({ opened, id, isClosed }: ReplyFormProps) {
     >
       <Attached files={uploads.files} removeFile={uploads.removeFile} sending={uploads.sending} />
       <div class="row">
-        <AttachButton label={texts.value.attach} take={uploads.sending.take} />
+        <AttachButton label={texts.demo.attach} take={uploads.sending.take} />
         <textarea
           name="body"
           rows={1}
