@@ -1,6 +1,7 @@
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Answer, Input, Item, ListRoute, Route } from '../../../client/src/contract.ts'
+import { ApiError } from '../../../client/src/errors.ts'
 import { toast } from '../kit/toast.tsx'
 import { client, opened, request, user } from './session.ts'
 
@@ -368,6 +369,27 @@ export async function mutate<R extends Route>(
     refresh(...refreshes)
   }
 }
+
+/** Sends a request of a series: when there were too many, waits as long as the service asks.
+ *  @param signal ends the wait
+ *  @throws any other error of the request · the last one after an abort */
+export async function oneByOne<T>(send: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await send()
+    } catch (error) {
+      const isLimited = error instanceof ApiError && error.code === 'rate_limited'
+      if (!isLimited || signal?.aborted) throw error
+      await pause(error.retryAfterSeconds ?? 1, signal)
+    }
+  }
+}
+
+const pause = (seconds: number, signal: AbortSignal | undefined) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, seconds * 1_000)
+    signal?.addEventListener('abort', () => resolve(), { once: true })
+  })
 
 setInterval(() => {
   for (const [key, entry] of entries) {

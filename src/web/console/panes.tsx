@@ -3,7 +3,8 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { Avatar } from '../kit/avatar.tsx'
 import { Stale } from '../kit/list.tsx'
-import { navigate, path, withQuery } from '../kit/router.ts'
+import { navigate, path, query, withQuery } from '../kit/router.ts'
+import { type Options, Select } from '../kit/select.tsx'
 import { useShortcut } from '../kit/shortcuts.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
 import { texts } from '../kit/texts.tsx'
@@ -70,6 +71,22 @@ function useFocusOnChange(frame: { current: HTMLElement | null }, selected: stri
     if (getComputedStyle(list).visibility !== 'hidden') return
     frame.current?.querySelector<HTMLElement>('.pane-detail')?.focus()
   }, [selected])
+}
+
+type FilterProps = { name: string; label: string; any: string; options: Options<string> }
+
+/** A filter of the list, kept in the URL. */
+export function FilterSelect({ name, label, any, options }: FilterProps) {
+  const [value] = options.find(([option]) => option === query.value.get(name)) ?? ['']
+  return (
+    <Select
+      label={label}
+      value={value}
+      options={[['', any], ...options]}
+      choose={(chosen) => navigate(withQuery({ [name]: chosen }), 'replace')}
+      {...(value === '' && { text: label })}
+    />
+  )
 }
 
 /** In rem, the same for the rows of all areas. */

@@ -2,12 +2,12 @@ import { signal } from '@preact/signals'
 import {
   ApiError,
   type Body,
+  type ChannelStatus,
   createClient,
   type Request,
   type User,
   webStorage,
 } from '../../../client/src/client.ts'
-import { watchStatus } from '../kit/connection.tsx'
 import { closeDialogs, confirmAction } from '../kit/dialog.tsx'
 import { plural } from '../kit/format.ts'
 import { type Language, language, speak, texts } from '../kit/texts.tsx'
@@ -43,7 +43,10 @@ const prove = (body: Body<'POST /v1/auth/confirm'>) =>
 export const user = signal<User | undefined>(client.restore())
 /** Why the session has ended. */
 export const ending = signal<string | undefined>(undefined)
-export const status = watchStatus(client)
+export const status = signal<ChannelStatus>('closed')
+client.on('status', (event) => {
+  status.value = event.status
+})
 
 /** Reading first and listening later would miss what happens in between. */
 const openingMilliseconds = 500

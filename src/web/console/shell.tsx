@@ -14,11 +14,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { ChannelStatus } from '../../../client/src/client.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { Button, IconButton } from '../kit/button.tsx'
-import { ConnectionState } from '../kit/connection.tsx'
 import { ErrorBoundary } from '../kit/error-boundary.tsx'
 import { count } from '../kit/format.ts'
 import { lazy, loadAllPages } from '../kit/lazy.tsx'
-import { Mark } from '../kit/mark.tsx'
 import { navigate, openTitle, path } from '../kit/router.ts'
 import { showShortcuts, useShortcut } from '../kit/shortcuts.tsx'
 import { fill, texts } from '../kit/texts.tsx'
@@ -37,6 +35,8 @@ const SystemPage = lazy(async () => (await import('./system/system-page.tsx')).S
 const AccountPage = lazy(async () => (await import('./account/account-page.tsx')).AccountPage)
 const { areas: titles, shell: words } = texts.console
 const idleMilliseconds = 2_000
+/** The sign of the platform, as in the icon of the tab. */
+const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href
 
 type Area = {
   name: keyof typeof titles
@@ -111,7 +111,7 @@ export function Shell() {
       </a>
       <header class="side">
         <p class="brand row">
-          <Mark />
+          <img class="mark" src={icon} alt="" />
           <span class="truncate">{platform}</span>
         </p>
         <nav aria-label={words.areas}>
@@ -187,14 +187,20 @@ function AreaLink({ area, isCurrent }: { area: Area; isCurrent: boolean }) {
   )
 }
 
+const tones = { open: 'good', connecting: 'warning', waiting: 'danger', closed: 'danger' } as const
 const isOffline = (state: ChannelStatus) => state === 'waiting' || state === 'closed'
 
 /** The service closes the oldest sockets of a user beyond fifty; such a tab reconnects on request. */
 function Connection() {
+  const { live, connecting, offlineShort } = texts.kit
+  const state = status.value
   return (
     <span class="row">
-      <ConnectionState status={status.value} />
-      {status.value === 'closed' && (
+      <span class="row small soft" role="status">
+        <span class={`dot ${tones[state]}`} />
+        {state === 'open' ? live : state === 'connecting' ? connecting : offlineShort}
+      </span>
+      {state === 'closed' && (
         <Button tone="ghost" onClick={goLive}>
           {words.reconnect}
         </Button>

@@ -37,9 +37,7 @@ export function DeskPage() {
       <ListPane list={list} openId={openId} selection={selection} />
       {openId === undefined ? (
         <section class="thread-pane none" aria-label={words.ticket}>
-          <Empty icon={MessagesSquare} title={words.noneOpen}>
-            <p>{words.noneOpenText}</p>
-          </Empty>
+          <Empty icon={MessagesSquare} title={words.noneOpen} text={words.noneOpenText} />
         </section>
       ) : (
         <TicketPane

@@ -6,14 +6,14 @@ import { Button, IconButton } from '../../kit/button.tsx'
 import { SearchField } from '../../kit/field.tsx'
 import { count } from '../../kit/format.ts'
 import { navigate, withQuery } from '../../kit/router.ts'
-import { type Options, Select } from '../../kit/select.tsx'
+import { Select } from '../../kit/select.tsx'
 import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { counts } from '../attention.ts'
 import { type List, useList } from '../data.ts'
-import { PaneRows } from '../panes.tsx'
+import { FilterSelect, PaneRows } from '../panes.tsx'
 import { user } from '../session.ts'
 import { hasDraft } from './draft.ts'
 import { type Selection, SelectionBar } from './selection-bar.tsx'
@@ -239,27 +239,26 @@ function Filters() {
 }
 
 function FilterSelects() {
-  const { priority, category, assignee } = filter.value
   const others = assignable(null).filter(([id]) => id !== user.value?.id)
   return (
     <div class="row wrap">
       <FilterSelect
         name="priority"
         label={words.priority}
-        value={priority}
+        any={words.any}
         options={priorities.map((value) => [value, priorityNames[value]])}
       />
       <FilterSelect
         name="category"
         label={words.category}
-        value={category}
+        any={words.any}
         options={categories.map((value) => [value, categoryNames[value]])}
       />
       {asksForAssignee(filter.value) && (
         <FilterSelect
           name="assignee"
           label={words.assignee}
-          value={assignee}
+          any={words.any}
           options={[['me', words.me], ['none', words.nobody], ...others]}
         />
       )}
@@ -267,40 +266,13 @@ function FilterSelects() {
   )
 }
 
-type FilterSelectProps = {
-  name: string
-  label: string
-  value: string | undefined
-  options: Options<string>
-}
-
-function FilterSelect({ name, label, value = '', options }: FilterSelectProps) {
-  return (
-    <Select
-      label={label}
-      value={value}
-      options={[['', words.any], ...options]}
-      choose={(chosen) => change({ [name]: chosen })}
-      {...(value === '' && { text: label })}
-    />
-  )
-}
-
 function NoRows() {
   if (hasFilters(filter.value)) {
-    return (
-      <Empty icon={SearchX} title={words.nothingFound}>
-        <p>{words.nothingFoundText}</p>
-      </Empty>
-    )
+    return <Empty icon={SearchX} title={words.nothingFound} text={words.nothingFoundText} />
   }
   const { icon, name } = filter.value.view
   const { empty, text } = viewTexts[name]
-  return (
-    <Empty icon={icon} title={empty}>
-      <p>{text}</p>
-    </Empty>
-  )
+  return <Empty icon={icon} title={empty} text={text} />
 }
 
 function useListShortcuts(

@@ -4,12 +4,12 @@ import type { ManagedUser } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { SearchField } from '../../kit/field.tsx'
 import { navigate, query, withQuery } from '../../kit/router.ts'
-import { type Options, Select } from '../../kit/select.tsx'
+import type { Options } from '../../kit/select.tsx'
 import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { texts } from '../../kit/texts.tsx'
 import { type List, useList } from '../data.ts'
-import { ItemRow, PaneRows, Panes, selectedId } from '../panes.tsx'
+import { FilterSelect, ItemRow, PaneRows, Panes, selectedId } from '../panes.tsx'
 import { PersonDetails, PersonMarks } from './person.tsx'
 import { roleOf, roleOptions } from './roles.ts'
 
@@ -68,7 +68,7 @@ const filter = (name: string, value: string) =>
 function Filters() {
   const input = useRef<HTMLInputElement>(null)
   useShortcut('/', words.search, () => input.current?.focus())
-  const { enabled, disabled, verified, notVerified } = words
+  const { any, enabled, disabled, verified, notVerified } = words
   return (
     <search class="pane-filters">
       <SearchField
@@ -79,11 +79,17 @@ function Filters() {
         search={(text) => filter('q', text)}
       />
       <div class="row wrap">
-        <FilterSelect name="role" label={words.role} options={roleOptions} />
-        <FilterSelect name="disabled" label={words.state} options={flags(disabled, enabled)} />
+        <FilterSelect name="role" label={words.role} any={any} options={roleOptions} />
+        <FilterSelect
+          name="disabled"
+          label={words.state}
+          any={any}
+          options={flags(disabled, enabled)}
+        />
         <FilterSelect
           name="email_verified"
           label={words.address}
+          any={any}
           options={flags(verified, notVerified)}
         />
       </div>
@@ -95,21 +101,6 @@ const flags = (yes: string, no: string): Options<string> => [
   ['true', yes],
   ['false', no],
 ]
-
-type FilterSelectProps = { name: string; label: string; options: Options<string> }
-
-function FilterSelect({ name, label, options }: FilterSelectProps) {
-  const value = query.value.get(name) ?? ''
-  return (
-    <Select
-      label={label}
-      value={value}
-      options={[['', words.any], ...options]}
-      choose={(chosen) => filter(name, chosen)}
-      {...(value === '' && { text: label })}
-    />
-  )
-}
 
 const cleared = { q: undefined, role: undefined, disabled: undefined, email_verified: undefined }
 

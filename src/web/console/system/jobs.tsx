@@ -10,8 +10,7 @@ import { Empty } from '../../kit/states.tsx'
 import { Filled, fill, named, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate, refresh, useList } from '../data.ts'
-import { oneByOne } from '../one-by-one.ts'
+import { mutate, oneByOne, refresh, useList } from '../data.ts'
 
 const words = texts.console.system.jobs
 const { attempts: attemptForms, retry: retryText } = texts.console.system
