@@ -48,9 +48,7 @@ export function webRoutes(options: WebRoutesOptions) {
       uncounted(
         'getReadiness',
         'Reports whether the server takes requests. It does while the database is writable and no shutdown has begun.',
-        {
-          200: Readiness,
-        },
+        { 200: Readiness },
       ),
     )
     .get(

@@ -45,12 +45,7 @@ export function mailPreferencesPage(html: string, shown: Shown): string {
   const words = texts[locale].mailPreferences
   const found = preferences.find(token)
   const frame = (content: string) =>
-    inAccountFrame(withoutScript(html), {
-      title: words.title,
-      content,
-      locale,
-      settings,
-    })
+    inAccountFrame(withoutScript(html), { title: words.title, content, locale, settings })
   if (!preferences.isSigned(token)) return frame(`<p class="error">${words.invalid}</p>`)
   if (!found) return frame(`<p>${words.gone}</p>`)
   const { about, types } = found

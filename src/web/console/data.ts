@@ -258,10 +258,7 @@ export type List<T> = State<T[]> & {
   retry: () => void
   update: (change: (items: T[]) => T[]) => void
 }
-export type ListOptions<T> = QueryOptions & {
-  limit?: number
-  idOf?: (item: T) => unknown
-}
+export type ListOptions<T> = QueryOptions & { limit?: number; idOf?: (item: T) => unknown }
 
 type ListInput<R extends ListedRoute> = Omit<Input<R>, 'query'> &
   (Input<R> extends { query?: infer Q }

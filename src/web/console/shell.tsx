@@ -47,34 +47,11 @@ type Area = {
 }
 
 const areas: Area[] = [
-  {
-    name: 'desk',
-    key: 'd',
-    icon: Inbox,
-    page: DeskPage,
-    badge: () => counts.value?.waiting,
-  },
-  {
-    name: 'reports',
-    key: 'r',
-    icon: Flag,
-    page: ReportsPage,
-    badge: () => openReports.value,
-  },
+  { name: 'desk', key: 'd', icon: Inbox, page: DeskPage, badge: () => counts.value?.waiting },
+  { name: 'reports', key: 'r', icon: Flag, page: ReportsPage, badge: () => openReports.value },
   { name: 'people', key: 'p', icon: UsersRound, page: PeoplePage },
-  {
-    name: 'announcements',
-    key: 'b',
-    icon: Megaphone,
-    page: AnnouncementsPage,
-  },
-  {
-    name: 'system',
-    key: 's',
-    icon: Activity,
-    page: SystemPage,
-    badge: () => warnings.value,
-  },
+  { name: 'announcements', key: 'b', icon: Megaphone, page: AnnouncementsPage },
+  { name: 'system', key: 's', icon: Activity, page: SystemPage, badge: () => warnings.value },
   { name: 'account', key: 'a', icon: UserRound, page: AccountPage },
 ]
 

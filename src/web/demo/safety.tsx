@@ -59,11 +59,7 @@ function ReportForm({ client, person, close }: ReportFormProps) {
   const text = texts.demo.safety
   const [reason, setReason] = useState<(typeof reasons)[number]>('spam')
   const { onSubmit, isBusy, problem } = useForm(async (given) => {
-    await client.report({
-      user_id: person.id,
-      reason,
-      body: String(given.get('body')) || null,
-    })
+    await client.report({ user_id: person.id, reason, body: String(given.get('body')) || null })
     close(true)
   })
   return (

@@ -6,12 +6,7 @@ import { Field } from './field.tsx'
 import { fill, texts } from './texts.tsx'
 import { Toasts, topDialog } from './toast.tsx'
 
-type Opened = {
-  id: number
-  render: () => ComponentChildren
-  close: () => void
-  isLeaving: boolean
-}
+type Opened = { id: number; render: () => ComponentChildren; close: () => void; isLeaving: boolean }
 
 /** Until a closed dialog has faded. */
 const leaveMilliseconds = 150

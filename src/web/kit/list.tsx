@@ -129,12 +129,7 @@ export function Stale({ from }: { from: Omit<Read<unknown>, 'data'> }) {
   )
 }
 
-type Rows<T> = Read<T[]> & {
-  items: T[]
-  hasMore: boolean
-  loadMore: () => void
-  retry: () => void
-}
+type Rows<T> = Read<T[]> & { items: T[]; hasMore: boolean; loadMore: () => void; retry: () => void }
 type RowListProps<T> = {
   label: string
   list: Rows<T>

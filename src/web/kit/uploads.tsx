@@ -58,12 +58,9 @@ export function useUploads({ send, room, add }: UploadOptions) {
   function take(files: File[]) {
     const free = Math.max(0, room - uploads.length)
     if (files.length > free) toast(plural(texts.kit.mostFiles, maxFiles))
-    const added = files.slice(0, free).map((file) => ({
-      id: uniqueId(),
-      file,
-      sent: 0,
-      abort: new AbortController(),
-    }))
+    const added = files
+      .slice(0, free)
+      .map((file) => ({ id: uniqueId(), file, sent: 0, abort: new AbortController() }))
     setUploads((before) => [...before, ...added])
     for (const upload of added) void start(upload)
   }

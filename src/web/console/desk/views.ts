@@ -31,11 +31,7 @@ type TicketQuery = Query<'GET /v1/admin/support/tickets'>
 
 const notClosed = 'open,in_progress,resolved'
 
-type View = {
-  name: keyof typeof viewTexts
-  icon: typeof Inbox
-  query: TicketQuery
-}
+type View = { name: keyof typeof viewTexts; icon: typeof Inbox; query: TicketQuery }
 
 /** By view: its title, and two texts for an empty list. */
 export const viewTexts = texts.console.desk.views

@@ -20,10 +20,7 @@ type TestResult = Answer<'POST /v1/admin/webhooks/{id}/test'>
 
 export function WebhookPage({ id }: { id: string }) {
   const params = { id }
-  const polled = {
-    every: 15,
-    isHeld: () => document.querySelector('.entries:hover') !== null,
-  }
+  const polled = { every: 15, isHeld: () => document.querySelector('.entries:hover') !== null }
   const webhook = useQuery(route, { params }, polled)
   const deliveries = useList(deliveriesRoute, { params }, polled)
   function reload() {
