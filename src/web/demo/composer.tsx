@@ -4,7 +4,7 @@ import { IconButton } from '../kit/button.tsx'
 import { texts } from '../kit/texts.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
 import { useDraft } from './drafts.ts'
-import { useMe } from './me.ts'
+import { useMe } from './session.ts'
 import type { Thread } from './thread-view.tsx'
 
 type ComposerProps = { conversationId: string; thread: Thread }

@@ -1,15 +1,13 @@
 import { MessageCircle, MessageCirclePlus } from 'lucide-preact'
 import type { ConversationListItem } from '../../../client/src/client.ts'
-import { useAction } from '../kit/action.ts'
 import { Avatar } from '../kit/avatar.tsx'
-import { Button } from '../kit/button.tsx'
+import { Button, useAction } from '../kit/button.tsx'
 import { count } from '../kit/format.ts'
 import { fill, texts } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
 import { List } from './list.tsx'
-import { useMe } from './me.ts'
 import { go, linkTo } from './place.ts'
-import { otherSide, sessions } from './session.ts'
+import { otherSide, sessions, useMe } from './session.ts'
 
 export function ConversationList() {
   const { inbox } = useMe()

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { UploadedFile } from '../../../client/src/contract.ts'
 import { uniqueId } from '../../../client/src/platform.ts'
 import { maxFiles, useUploads } from '../kit/uploads.tsx'
-import { useMe } from './me.ts'
+import { useMe } from './session.ts'
 
 /** Form values by field name. */
 type Draft = Signal<Readonly<Record<string, string>>>

@@ -5,8 +5,8 @@ import type { Message } from '../../../client/src/client.ts'
 import { Button } from '../kit/button.tsx'
 import { Empty, Loading } from '../kit/states.tsx'
 import { language, texts } from '../kit/texts.tsx'
-import { useMe } from './me.ts'
 import { MessageView, RefusedMessage, WaitingMessage } from './message-view.tsx'
+import { useMe } from './session.ts'
 import type { Thread } from './thread-view.tsx'
 
 type MessageListProps = { thread: Thread; conversationId: string }

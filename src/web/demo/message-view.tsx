@@ -7,14 +7,13 @@ import {
   type Queued,
   type Refused,
 } from '../../../client/src/client.ts'
-import { useAction } from '../kit/action.ts'
-import { Button, IconButton } from '../kit/button.tsx'
+import { Button, IconButton, useAction } from '../kit/button.tsx'
 import { confirmAction } from '../kit/dialog.tsx'
 import { errorText } from '../kit/errors.ts'
 import { MessageFiles } from '../kit/file-link.tsx'
 import { absoluteTime, clockTime } from '../kit/format.ts'
 import { texts } from '../kit/texts.tsx'
-import { useMe } from './me.ts'
+import { useMe } from './session.ts'
 
 type MessageViewProps = {
   message: Message

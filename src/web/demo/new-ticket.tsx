@@ -1,14 +1,13 @@
 import { ArrowLeft } from 'lucide-preact'
-import { useAction } from '../kit/action.ts'
-import { Button } from '../kit/button.tsx'
+import { Button, useAction } from '../kit/button.tsx'
 import { errorText, fieldProblems } from '../kit/errors.ts'
 import { TextArea, TextField } from '../kit/field.tsx'
 import { Select } from '../kit/select.tsx'
 import { texts } from '../kit/texts.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
 import { sendDraft, useDraft, useFiles } from './drafts.ts'
-import { useMe } from './me.ts'
 import { go, linkTo, placeOf } from './place.ts'
+import { useMe } from './session.ts'
 
 const categories = ['billing', 'technical', 'account', 'other'] as const
 const priorities = ['low', 'normal', 'high', 'urgent'] as const

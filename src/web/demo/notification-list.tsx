@@ -1,13 +1,12 @@
 import { Bell, CheckCheck } from 'lucide-preact'
 import type { Notification } from '../../../client/src/client.ts'
-import { useAction } from '../kit/action.ts'
-import { ActionButton } from '../kit/button.tsx'
+import { ActionButton, useAction } from '../kit/button.tsx'
 import { texts } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
 import { List } from './list.tsx'
-import { useMe } from './me.ts'
 import { go } from './place.ts'
 import { PushOptIn } from './push-opt-in.tsx'
+import { useMe } from './session.ts'
 
 /** Notifications, and the opt-in for push. */
 export function NotificationList() {

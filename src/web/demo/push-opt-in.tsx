@@ -1,9 +1,9 @@
 import { BellRing } from 'lucide-preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, type Client } from '../../../client/src/client.ts'
-import { useAction } from '../kit/action.ts'
+import { Button, useAction } from '../kit/button.tsx'
 import { texts } from '../kit/texts.tsx'
-import { useMe } from './me.ts'
+import { useMe } from './session.ts'
 
 type PushState = 'insecure' | 'unsupported' | 'declined' | 'off' | 'failed' | 'on'
 
@@ -38,14 +38,9 @@ export function PushOptIn() {
       <div class="stack tight">
         <p>{text[state]}</p>
         {(state === 'on' || state === 'off' || state === 'failed') && (
-          <button
-            type="button"
-            class="button"
-            disabled={action.isBusy}
-            onClick={() => action.run()}
-          >
+          <Button disabled={action.isBusy} onClick={() => action.run()}>
             {state === 'on' ? text.end : text.begin}
-          </button>
+          </Button>
         )}
       </div>
     </div>

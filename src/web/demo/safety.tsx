@@ -1,14 +1,13 @@
 import { Ban, Flag } from 'lucide-preact'
 import { useState } from 'preact/hooks'
-import { useAction } from '../kit/action.ts'
-import { ActionButton, Button, IconButton } from '../kit/button.tsx'
+import { ActionButton, Button, IconButton, useAction } from '../kit/button.tsx'
 import { confirmAction, openDialog } from '../kit/dialog.tsx'
 import { Field } from '../kit/field.tsx'
 import { useForm } from '../kit/form.tsx'
 import { Select } from '../kit/select.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
-import { type Me, useMe } from './me.ts'
+import { type Me, useMe } from './session.ts'
 
 type Person = { id: string; display_name: string }
 

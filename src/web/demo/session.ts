@@ -1,4 +1,6 @@
 import { signal } from '@preact/signals'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
 import {
   type Answer,
   type ChannelStatus,
@@ -7,7 +9,13 @@ import {
   type User,
   webStorage,
 } from '../../../client/src/client.ts'
-import { openOutbox } from '../../../client/src/state.ts'
+import {
+  type openBlocks,
+  type openInbox,
+  type openNotifications,
+  openOutbox,
+  type Used,
+} from '../../../client/src/state.ts'
 import { navigate, withQuery } from '../kit/router.ts'
 import { language, texts } from '../kit/texts.tsx'
 
@@ -120,4 +128,24 @@ export async function startWithTwo(): Promise<void> {
   await left.client.send(id, { body: talk.left })
   await right.client.send(id, { body: talk.right })
   navigate(withQuery({ left: `chat.${id}` }), 'replace')
+}
+
+/** A signed-in person with the stores that stay open in every view. */
+export type Me = {
+  side: Side
+  session: Session
+  client: Client
+  user: User
+  inbox: Used<typeof openInbox>
+  outbox: Used<typeof openOutbox>
+  blocks: Used<typeof openBlocks>
+  notifications: Used<typeof openNotifications>
+}
+
+export const MeContext = createContext<Me | undefined>(undefined)
+
+export function useMe(): Me {
+  const me = useContext(MeContext)
+  if (!me) throw new Error('nobody is logged in here')
+  return me
 }

@@ -5,10 +5,10 @@ import { Avatar } from '../kit/avatar.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { Composer } from './composer.tsx'
-import { useMe } from './me.ts'
 import { MessageList } from './message-list.tsx'
 import { linkTo } from './place.ts'
 import { BlockButton, BlockedNotice, isBlocked, ReportButton } from './safety.tsx'
+import { useMe } from './session.ts'
 
 export type Thread = Used<typeof openThread>
 

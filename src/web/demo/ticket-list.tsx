@@ -5,8 +5,8 @@ import { openTickets } from '../../../client/src/state.ts'
 import { texts } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
 import { List } from './list.tsx'
-import { useMe } from './me.ts'
 import { linkTo } from './place.ts'
+import { useMe } from './session.ts'
 
 export function TicketList() {
   const { client, side } = useMe()

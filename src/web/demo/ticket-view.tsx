@@ -8,9 +8,9 @@ import { texts } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
 import { useDraft, useFiles } from './drafts.ts'
-import { useMe } from './me.ts'
 import { RefusedMessage, WaitingMessage } from './message-view.tsx'
 import { linkTo } from './place.ts'
+import { useMe } from './session.ts'
 import { StatusBadge } from './ticket-list.tsx'
 
 type Ticket = Used<typeof openTicket>

@@ -1,8 +1,8 @@
 import type { ComponentChildren, ComponentType, Ref } from 'preact'
-import { useAction } from './action.ts'
+import { useState } from 'preact/hooks'
 import { confirmAction } from './dialog.tsx'
 import { fill } from './texts.tsx'
-import { toast } from './toast.tsx'
+import { toast, toastError } from './toast.tsx'
 
 type Common = {
   tone?: 'primary' | 'danger' | 'ghost' | 'ghost danger' | undefined
@@ -97,4 +97,29 @@ export function ActionButton(props: ActionButtonProps) {
       {button}
     </Button>
   )
+}
+
+/** Runs an action on click, one at a time, and shows its error.
+ *  @returns a promise of whether it worked */
+export function useAction<Arguments extends unknown[]>(
+  work: (...given: Arguments) => Promise<unknown>,
+) {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  async function run(...given: Arguments): Promise<boolean> {
+    if (isBusy) return false
+    setBusy(true)
+    setError(undefined)
+    try {
+      await work(...given)
+      return true
+    } catch (caught) {
+      setError(caught)
+      toastError(caught)
+      return false
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { run, isBusy, error }
 }

@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { ErrorBoundary } from './error-boundary.tsx'
 import { Field } from './field.tsx'
+import { ErrorBoundary } from './states.tsx'
 import { fill, texts } from './texts.tsx'
 import { Toasts, topDialog } from './toast.tsx'
 

@@ -49,6 +49,14 @@ export function Field({ label, hint, name, children, ...given }: FieldProps) {
   )
 }
 
+/** An error of a whole form or group. It takes the focus. */
+export const Problem = ({ text }: { text: string | undefined }) =>
+  text ? (
+    <p class="error" role="alert" tabIndex={-1}>
+      {text}
+    </p>
+  ) : null
+
 type Labelled = { label: string; hint?: string | undefined; problem?: string | undefined }
 
 type Attributes<T extends HTMLElement> = {
@@ -167,11 +175,7 @@ export function Boxes({ label, name, options, chosen = [] }: BoxesProps) {
   return (
     <fieldset class="stack tight boxes">
       <legend>{label}</legend>
-      {problem && (
-        <p class="error" role="alert" tabIndex={-1}>
-          {texts.kit.chooseOne}
-        </p>
-      )}
+      <Problem text={problem && texts.kit.chooseOne} />
       {options.map(([value, text]) => (
         <label key={value}>
           <input

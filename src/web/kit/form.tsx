@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { openDialog } from './dialog.tsx'
 import { errorText, fieldProblems } from './errors.ts'
-import { Problems } from './field.tsx'
+import { Problem, Problems } from './field.tsx'
 import { texts } from './texts.tsx'
 
 /** Submits a form once: clears it on success; keeps the input and shows the errors on failure. */
@@ -73,11 +73,7 @@ function FormDialog<T>(props: FormQuestion<T> & { close: (result?: T) => void })
       <h2>{title}</h2>
       {text && <p class="soft">{text}</p>}
       <Problems.Provider value={form.problems}>{fields}</Problems.Provider>
-      {form.problem && (
-        <p class="error" role="alert" tabIndex={-1}>
-          {form.problem}
-        </p>
-      )}
+      <Problem text={form.problem} />
       <div class="actions">
         <Button disabled={form.isBusy} onClick={() => close()}>
           {texts.kit.cancel}

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { Answer, Settings } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
-import { Problems, TextArea, TextField } from '../../kit/field.tsx'
+import { Problem, Problems, TextArea, TextField } from '../../kit/field.tsx'
 import { useForm } from '../../kit/form.tsx'
 import { Loaded } from '../../kit/list.tsx'
 import { navigate, query, withQuery } from '../../kit/router.ts'
@@ -169,11 +169,7 @@ function Editor({ kind, lang, settings, draft, change }: EditorProps) {
           }
         />
       </Problems.Provider>
-      {form.problem && (
-        <p class="error" role="alert" tabIndex={-1}>
-          {form.problem}
-        </p>
-      )}
+      <Problem text={form.problem} />
       <div class="row wrap">
         <Button submits tone="primary" disabled={form.isBusy}>
           {save}

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { Settings, SettingsUpdate } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
-import { Problems, TextField } from '../../kit/field.tsx'
+import { Problem, Problems, TextField } from '../../kit/field.tsx'
 import { useForm } from '../../kit/form.tsx'
 import { Loaded, Section } from '../../kit/list.tsx'
 import { Select } from '../../kit/select.tsx'
@@ -134,11 +134,7 @@ function SettingsForm({ query, settings, defaults }: FormProps) {
           <Preview draft={draft} settings={settings} defaults={defaults} />
         </aside>
         <div class="save stack tight">
-          {form.problem && (
-            <p class="error" role="alert" tabIndex={-1}>
-              {form.problem}
-            </p>
-          )}
+          <Problem text={form.problem} />
           <div class="row">
             <Button submits tone="primary" disabled={!isChanged || form.isBusy}>
               {texts.console.system.save}
