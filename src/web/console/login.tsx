@@ -21,7 +21,7 @@ export function LoginPage() {
   })
   return (
     <main class="login">
-      <form onSubmit={onSubmit}>
+      <form class="stack" onSubmit={onSubmit}>
         <h1>{platform}</h1>
         <p class="soft">{ending.value ?? words.lead}</p>
         <TextField label={words.email} name="email" type="email" autocomplete="username" required />

@@ -189,7 +189,7 @@ function Connection() {
 function SideFooter() {
   const name = user.value?.display_name ?? ''
   return (
-    <div class="side-footer">
+    <div class="side-footer stack">
       <Connection />
       <div class="row between">
         <span class="row me">

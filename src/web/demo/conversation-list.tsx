@@ -32,7 +32,7 @@ function Row({ item }: { item: ConversationListItem }) {
   return (
     <a href={linkTo(side, 'chat', id)} class={unread_count > 0 ? 'row-link unread' : 'row-link'}>
       <Avatar name={participant.display_name} />
-      <span class="row-text">
+      <span class="entry-lines row-text">
         <span class="row between">
           <span class="row-title truncate">{participant.display_name}</span>
           <span class="small soft">
@@ -62,7 +62,7 @@ function NewConversation() {
   const other = sessions[otherSide(side)].user.value
   const begin = useAction(async (userId: string) => go(side, 'chat', await inbox.open(userId)))
   return (
-    <div class="begin">
+    <div class="stack tight begin">
       {other && other.id !== user.id ? (
         <Button
           tone="primary"

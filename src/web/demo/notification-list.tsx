@@ -16,7 +16,7 @@ export function NotificationList() {
     <div class="scroll">
       <PushOptIn />
       {notifications.items.some(({ read }) => !read) && (
-        <div class="begin">
+        <div class="stack tight begin">
           <ActionButton
             icon={CheckCheck}
             texts={{ button: text.markAllRead }}
@@ -49,7 +49,7 @@ function Row({ item, markRead }: RowProps) {
   return (
     <button type="button" class={item.read ? 'row-link' : 'row-link unread'} onClick={press}>
       <span class={item.read ? 'dot seen' : 'dot accent'} />
-      <span class="row-text">
+      <span class="entry-lines row-text">
         <span class="row between">
           <span class="row-title">{item.title}</span>
           <span class="small soft">

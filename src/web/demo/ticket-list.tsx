@@ -15,7 +15,7 @@ export function TicketList() {
   if (!tickets) return null
   return (
     <div class="scroll">
-      <div class="begin">
+      <div class="stack tight begin">
         <a class="button primary" href={linkTo(side, 'tickets', 'new')}>
           <Plus />
           {text.create}
@@ -37,7 +37,7 @@ function TicketRow({ ticket }: { ticket: TicketListItem }) {
   const { id, subject, status, priority, category, updated_at } = ticket
   return (
     <a href={linkTo(side, 'tickets', id)} class="row-link">
-      <span class="row-text">
+      <span class="entry-lines row-text">
         <span class="row between">
           <span class="row-title truncate">{subject}</span>
           <StatusBadge status={status} />

@@ -46,4 +46,4 @@ ${links.map(([path, title, text]) => `<li><a href="${path}">${title}</a><span cl
 }
 
 const place = (path: string, title: string, text: string) =>
-  `<li><a href="${path}"><strong>${title}</strong><span class="soft">${text}</span></a></li>`
+  `<li><a class="card" href="${path}"><strong>${title}</strong><span class="soft">${text}</span></a></li>`

@@ -91,7 +91,7 @@ export function Preview({ title, body }: { title: string; body: string }) {
   return (
     <section class="preview" aria-label={words.preview}>
       <p class="small soft">{words.preview}</p>
-      <div class="preview-card">
+      <div class="card preview-card">
         <span class="avatar">
           <Bell />
         </span>

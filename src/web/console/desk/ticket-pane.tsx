@@ -231,7 +231,7 @@ function Details({ ticket, isShown, hide, change }: DetailsProps) {
     if (isShown) hideButton.current?.focus()
   }, [isShown])
   return (
-    <aside class={`details-pane${isShown ? ' shown' : ''}`} aria-label={words.details}>
+    <aside class={`details-pane stack${isShown ? ' shown' : ''}`} aria-label={words.details}>
       <IconButton of={hideButton} icon={X} class="hide" label={words.hideDetails} onClick={hide} />
       <Owner ticket={ticket} />
       <Choices ticket={ticket} settle={change} />

@@ -44,7 +44,7 @@ export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
   }
 
   return (
-    <article>
+    <article class="stack">
       <BackLink area="people" title={texts.console.areas.people} />
       <Loaded from={found} rows={8}>
         {(person) => (

@@ -49,7 +49,7 @@ export function ReportDetails({ id, isListed, onChange }: ReportDetailsProps) {
     heading.current?.focus()
   }
   return (
-    <article>
+    <article class="stack">
       <BackLink area="reports" title={texts.console.areas.reports} />
       <Loaded from={found} rows={8}>
         {(report) => <Case report={report} heading={heading} onChange={change} />}
