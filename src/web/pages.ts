@@ -96,8 +96,7 @@ const inPlatformName = (html: string, settings: Settings) =>
 
 /** A single-page app: every path below the prefix gets the same HTML. */
 function appRoutes(path: string, name: PageName, fill?: (html: string) => string) {
-  const show = ({ set, request }: { set: ResponseSet; request: Request }) =>
-    page(set, request, name, fill)
+  const show = ({ set, request }: Asked) => page(set, request, name, fill)
   return new Elysia().use(routeBase).get(path, show, hidden).get(`${path}/*`, show, hidden)
 }
 
@@ -106,15 +105,7 @@ const searchIndex = '/docs/search.json'
 /** The API reference, made at the first request. `/docs/ID` leads to a section. */
 function referenceRoutes(describe: PagesOptions['describe']) {
   let made: ReturnType<typeof makeReference> | undefined
-  async function answer({
-    set,
-    request,
-    path,
-  }: {
-    set: ResponseSet
-    request: Request
-    path: string
-  }) {
+  async function answer({ set, request, path }: Asked & { path: string }) {
     made ??= makeReference(describe)
     const { files, homes } = await made
     const file = files.get(path)
@@ -172,13 +163,8 @@ function localeOf({ lang }: Record<string, unknown>, context: { locale: Locale }
 /** The preferences behind the link in mails. A mail program posts the address, too (RFC 8058). */
 function mailPreferencesRoutes({ settings, mailPreferences }: PagesOptions) {
   const path = '/mail-preferences'
-  type Asked = {
-    set: ResponseSet
-    request: Request
-    query: Record<string, unknown>
-    context: { locale: Locale }
-  }
-  async function answer({ set, request, query, context }: Asked, done?: 'stopped' | 'saved') {
+  type AskedIn = Asked & { query: Record<string, unknown>; context: { locale: Locale } }
+  async function answer({ set, request, query, context }: AskedIn, done?: 'stopped' | 'saved') {
     const { token = '' } = query
     if (!mailPreferences.isSigned(String(token))) set.status = 400
     const text = await page(set, request, 'account', (html) =>
@@ -221,6 +207,7 @@ function platformStyle({ headers }: ResponseSet, settings: Settings): string {
 }
 
 type ResponseSet = { headers: Record<string, string | number>; status?: number | string }
+type Asked = { set: ResponseSet; request: Request }
 
 /** HTML is revalidated on each request; assets have a hash in their name and never change. */
 async function page(

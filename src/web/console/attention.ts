@@ -38,27 +38,15 @@ function notify(id: string, title: string, address: string) {
 
 const words = texts.console.shell
 
-client.on('ticket_created', ({ ticket }) =>
-  notify(
-    ticket.id,
-    fill(words.newTicket, { subject: ticket.subject }),
-    `/console/desk/${ticket.id}`,
-  ),
-)
+const notifyOfTicket = (text: string, { id, subject }: { id: string; subject: string }) =>
+  notify(id, fill(text, { subject }), `/console/desk/${id}`)
+
+client.on('ticket_created', ({ ticket }) => notifyOfTicket(words.newTicket, ticket))
 client.on('ticket_updated', ({ ticket }) => {
   // Equal when it is this change that made it wait.
   const waits = 'waiting_since' in ticket && ticket.waiting_since === ticket.updated_at
-  if (waits)
-    notify(
-      ticket.id,
-      fill(words.answered, { subject: ticket.subject }),
-      `/console/desk/${ticket.id}`,
-    )
+  if (waits) notifyOfTicket(words.answered, ticket)
 })
-client.on('report_created', ({ report }) =>
-  notify(
-    report.id,
-    fill(words.reported, { name: report.reported.display_name }),
-    `/console/reports/${report.id}`,
-  ),
+client.on('report_created', ({ report: { id, reported } }) =>
+  notify(id, fill(words.reported, { name: reported.display_name }), `/console/reports/${id}`),
 )

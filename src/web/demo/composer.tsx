@@ -7,9 +7,7 @@ import { useDraft } from './drafts.ts'
 import { useMe } from './session.ts'
 import type { Thread } from './thread-view.tsx'
 
-type ComposerProps = { conversationId: string; thread: Thread }
-
-export function Composer({ conversationId, thread }: ComposerProps) {
+export function Composer({ conversationId, thread }: { conversationId: string; thread: Thread }) {
   const { client } = useMe()
   const text = texts.demo.chat
   const draft = useDraft(`chat ${conversationId}`)

@@ -66,9 +66,7 @@ function ModeSwitch({ mode, choose }: { mode: Mode; choose: (mode: Mode) => void
   )
 }
 
-type FieldsProps = { mode: Mode; error: unknown }
-
-function Fields({ mode, error }: FieldsProps) {
+function Fields({ mode, error }: { mode: Mode; error: unknown }) {
   const text = texts.demo.entrance
   const isNew = mode === 'register'
   return (

@@ -11,8 +11,8 @@ import { Button, IconButton, useAction } from '../kit/button.tsx'
 import { confirmAction } from '../kit/dialog.tsx'
 import { errorText } from '../kit/errors.ts'
 import { MessageFiles } from '../kit/file-link.tsx'
-import { absoluteTime, clockTime } from '../kit/format.ts'
 import { texts } from '../kit/texts.tsx'
+import { TimeOfDay } from '../kit/time.tsx'
 import { useMe } from './session.ts'
 
 type MessageViewProps = {
@@ -28,10 +28,7 @@ export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps
   if (message.type === 'notice') {
     return (
       <p class="day small">
-        {deleted_at === undefined ? message.body : text.removed}{' '}
-        <time class="soft" dateTime={at} title={absoluteTime(at)}>
-          {clockTime(at)}
-        </time>
+        {deleted_at === undefined ? message.body : text.removed} <TimeOfDay at={at} />
       </p>
     )
   }
@@ -47,9 +44,7 @@ export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps
       <Content message={message} />
       <p class="meta">
         {isOwn && <RemoveButton message={message} remove={remove} />}
-        <time dateTime={at} title={absoluteTime(at)}>
-          {clockTime(at)}
-        </time>
+        <TimeOfDay at={at} />
         {isOwn && (isRead ? <CheckCheck /> : <Check />)}
         {isOwn && <span>{isRead ? text.read : text.sent}</span>}
       </p>

@@ -87,9 +87,7 @@ function Said({ opened, id }: { opened: Ticket; id: string }) {
   )
 }
 
-type ReplyFormProps = { opened: Ticket; id: string; isClosed: boolean }
-
-function ReplyForm({ opened, id, isClosed }: ReplyFormProps) {
+function ReplyForm({ opened, id, isClosed }: { opened: Ticket; id: string; isClosed: boolean }) {
   const { tickets: text, chat } = texts.demo
   const uploads = useFiles()
   const draft = useDraft(`tickets ${id}`)

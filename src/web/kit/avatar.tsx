@@ -2,10 +2,8 @@ import { ownFile } from './file-link.tsx'
 
 const tints = 6
 
-type AvatarProps = { name: string; picture?: string | null | undefined }
-
 /** The picture, or initials. A picture on another host would reveal to that host who looks. */
-export function Avatar({ name, picture }: AvatarProps) {
+export function Avatar({ name, picture }: { name: string; picture?: string | null | undefined }) {
   const own = picture ? ownFile(picture) : undefined
   if (own) return <img class="avatar" src={own} alt="" loading="lazy" />
   return (

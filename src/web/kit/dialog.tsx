@@ -100,9 +100,7 @@ export async function confirmAction(question: Question): Promise<boolean> {
 /** A text as it is shown: several spaces look like one. */
 const seen = (text: string) => text.trim().replace(/\s+/g, ' ')
 
-type ConfirmProps = { question: Question; close: (isConfirmed?: true) => void }
-
-function Confirm({ question, close }: ConfirmProps) {
+function Confirm({ question, close }: { question: Question; close: (isConfirmed?: true) => void }) {
   const { title, text, action, isDangerous, typed } = question
   const [given, setGiven] = useState('')
   const isReady = typed === undefined || seen(given) === seen(typed)

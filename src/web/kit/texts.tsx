@@ -48,8 +48,7 @@ function part<T extends object>(read: () => T | undefined): T {
 }
 
 /** Comes before anything is shown. */
-export async function loadTexts(): Promise<void> {
-  const chosen = language.peek()
+export async function loadTexts(chosen = language.peek()): Promise<void> {
   loaded = (await catalogues[chosen]()).default
   document.documentElement.lang = chosen
 }
@@ -57,8 +56,7 @@ export async function loadTexts(): Promise<void> {
 /** Stays chosen in this browser. What is shown has to be rendered again. */
 export async function speak(chosen: Language): Promise<void> {
   localStorage.setItem(key, chosen)
-  loaded = (await catalogues[chosen]()).default
-  document.documentElement.lang = chosen
+  await loadTexts(chosen)
   language.value = chosen
 }
 

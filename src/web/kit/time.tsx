@@ -1,5 +1,5 @@
 import { Fragment } from 'preact'
-import { absoluteTime, relativeTime } from './format.ts'
+import { absoluteTime, clockTime, relativeTime } from './format.ts'
 import { Filled } from './texts.tsx'
 
 /** A relative time, with the exact time on hover. */
@@ -10,6 +10,13 @@ export function Time({ at }: { at: string }) {
     </time>
   )
 }
+
+/** The time of day, with the exact time on hover. */
+export const TimeOfDay = ({ at }: { at: string }) => (
+  <time class="soft" dateTime={at} title={absoluteTime(at)}>
+    {clockTime(at)}
+  </time>
+)
 
 /** Texts with a `{time}`, one after the other. One whose time is null is left out. */
 export function Times({ of }: { of: [text: string, at?: string | null][] }) {

@@ -40,11 +40,8 @@ export function toastError(error: unknown): void {
 }
 
 function start(shown: Toast) {
-  const milliseconds = isHeld ? longest : shownMilliseconds
-  timers.set(
-    shown.id,
-    setTimeout(() => end(shown), milliseconds),
-  )
+  const timer = setTimeout(() => end(shown), isHeld ? longest : shownMilliseconds)
+  timers.set(shown.id, timer)
 }
 
 function end(shown: Toast, how: 'undone' | 'over' = 'over') {

@@ -57,9 +57,7 @@ const ProfilePlaceholder = () => (
   </>
 )
 
-type ProfileProps = { profile: Profile; query: Query<Profile> }
-
-function OwnProfile({ profile, query }: ProfileProps) {
+function OwnProfile({ profile, query }: { profile: Profile; query: Query<Profile> }) {
   const { display_name: name, email, locale, avatar_url: picture } = profile
   async function change(body: ProfileUpdate) {
     const changed = await mutate('PATCH /v1/users/me', { body }, { done: words.saved })

@@ -94,9 +94,7 @@ const askToSwitchOff = () =>
     },
   })
 
-type SetUpProps = { onDone: () => void; onCancel?: () => void }
-
-function SetUp({ onDone, onCancel }: SetUpProps) {
+function SetUp({ onDone, onCancel }: { onDone: () => void; onCancel?: () => void }) {
   const [codes, setCodes] = useState<string[]>()
   const [secret, setSecret] = useState<TotpSecret>()
   const [error, setError] = useState<unknown>()

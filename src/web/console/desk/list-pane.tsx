@@ -118,10 +118,8 @@ export function ListPane({ list, openId, selection }: ListPaneProps) {
   )
 }
 
-type HeaderProps = { list: TicketList; selection: Selection }
-
 /** The notice replaces the count, so that nothing below it moves. */
-function ListHeader({ list, selection }: HeaderProps) {
+function ListHeader({ list, selection }: { list: TicketList; selection: Selection }) {
   const { view } = filter.value
   const amount = amountOf(view.name)
   return (

@@ -11,7 +11,7 @@ import { fill, texts } from '../../kit/texts.tsx'
 import { toast } from '../../kit/toast.tsx'
 import { oneByOne } from '../data.ts'
 import { user } from '../session.ts'
-import { assignable, type Change, changeTicket, changeWithUndo } from './ticket.ts'
+import { assignable, type Change, changeTicket, changeWithUndo, undoOf } from './ticket.ts'
 import { priorities, priorityNames, type Status, statuses, statusNames } from './views.ts'
 
 const words = texts.console.desk
@@ -115,7 +115,7 @@ export function SelectionBar({ selection }: { selection: Selection }) {
     const changed = tickets.filter(({ id }) => !others.includes(id))
     const undo = {
       label: words.undo,
-      work: () => void start(changed.map((one) => undoOf(one, change))),
+      work: () => void start(changed.map((ticket) => ({ ticket, change: undoOf(ticket, change) }))),
     }
     const offered = change.status === 'resolved' ? {} : { undo }
     if (left.length > 0) {
@@ -167,15 +167,6 @@ export function SelectionBar({ selection }: { selection: Selection }) {
     </section>
   )
 }
-
-const undoOf = (ticket: DeskTicketListItem, change: Change): Step => ({
-  ticket,
-  change: {
-    ...(change.status && { status: ticket.status }),
-    ...(change.priority && { priority: ticket.priority }),
-    ...(change.assignee_id !== undefined && { assignee_id: ticket.assignee?.id ?? null }),
-  },
-})
 
 function ClearShortcut({ clear }: { clear: () => void }) {
   useShortcut('Escape', bulk.clear, clear)

@@ -5,8 +5,9 @@ import type { DeskTicket } from '../../../../client/src/client.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { Button, useAction } from '../../kit/button.tsx'
 import { FileLink } from '../../kit/file-link.tsx'
-import { absoluteTime, clockTime, dayHeading } from '../../kit/format.ts'
+import { dayHeading } from '../../kit/format.ts'
 import { texts } from '../../kit/texts.tsx'
+import { TimeOfDay } from '../../kit/time.tsx'
 import { user } from '../session.ts'
 import { nameOfAdmin } from './ticket.ts'
 import {
@@ -208,7 +209,7 @@ function NoteView({ note: { author, body, created_at } }: { note: Note }) {
 function ChangeView({ change }: { change: Change }) {
   return (
     <p class="change small soft">
-      {changeText(change, nameOfAdmin)} · <Clock at={change.at} />
+      {changeText(change, nameOfAdmin)} · <TimeOfDay at={change.at} />
     </p>
   )
 }
@@ -217,16 +218,8 @@ function Meta({ at, children }: { at: string; children: ComponentChildren }) {
   return (
     <p class="meta small">
       {children}
-      <Clock at={at} />
+      <TimeOfDay at={at} />
     </p>
-  )
-}
-
-function Clock({ at }: { at: string }) {
-  return (
-    <time class="soft" dateTime={at} title={absoluteTime(at)}>
-      {clockTime(at)}
-    </time>
   )
 }
 

@@ -148,11 +148,7 @@ function resolveHeld({ id, subject }: DeskTicketListItem) {
 /** Changes a ticket and offers an undo.
  *  @returns false when nothing was changed */
 export async function changeWithUndo(item: DeskTicketListItem, change: Change): Promise<boolean> {
-  const before: Change = {
-    ...(change.status && { status: item.status }),
-    ...(change.priority && { priority: item.priority }),
-    ...(change.assignee_id !== undefined && { assignee_id: item.assignee?.id ?? null }),
-  }
+  const before = undoOf(item, change)
   if (JSON.stringify(before) === JSON.stringify(change)) return false
   if (change.status === 'resolved') {
     resolveHeld(item)
@@ -168,6 +164,16 @@ export async function changeWithUndo(item: DeskTicketListItem, change: Change): 
   toast(changedText(change, item.subject), { undo: { label: words.undo, work: takeBack } })
   return true
 }
+
+/** The change that takes a change back. */
+export const undoOf = (
+  { status, priority, assignee }: DeskTicketListItem,
+  change: Change,
+): Change => ({
+  ...(change.status && { status }),
+  ...(change.priority && { priority }),
+  ...(change.assignee_id !== undefined && { assignee_id: assignee?.id ?? null }),
+})
 
 function changedText({ status, priority }: Change, subject: string): string {
   const { done } = words

@@ -104,10 +104,8 @@ const flags = (yes: string, no: string): Options<string> => [
 
 const cleared = { q: undefined, role: undefined, disabled: undefined, email_verified: undefined }
 
-type PeopleListProps = { list: List<ManagedUser>; filters: object }
-
 /** People in the order of registration. While a new filter loads, the old result stays. */
-function PeopleList({ list, filters }: PeopleListProps) {
+function PeopleList({ list, filters }: { list: List<ManagedUser>; filters: object }) {
   const isFiltered = Object.keys(filters).length > 0
   return (
     <PaneRows
