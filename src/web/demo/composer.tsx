@@ -26,7 +26,7 @@ export function Composer({ conversationId, thread }: { conversationId: string; t
   }
 
   return (
-    <form class="composer" onSubmit={submit}>
+    <form class="composer stack tight" onSubmit={submit}>
       <Attached
         files={file ? [{ id: '', file_name: file.name, file_size: file.size }] : []}
         removeFile={() => setFile(undefined)}

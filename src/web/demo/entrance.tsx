@@ -30,7 +30,7 @@ export function Entrance({ session }: { session: Session }) {
   }
 
   return (
-    <form class="entrance" ref={form} onSubmit={submit}>
+    <form class="entrance stack" ref={form} onSubmit={submit}>
       <h2>{texts.demo.sides[session.side]}</h2>
       <p class="soft">{session.hasEnded.value ? text.ended : text.text}</p>
       <ModeSwitch

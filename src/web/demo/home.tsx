@@ -73,7 +73,12 @@ function Tabs({ unread }: { unread: Record<Tab, number> }) {
       {tabs.map((tab) => {
         const Icon = icons[tab]
         return (
-          <a key={tab} href={linkTo(side, tab)} aria-current={tab === current ? 'page' : undefined}>
+          <a
+            key={tab}
+            class="row"
+            href={linkTo(side, tab)}
+            aria-current={tab === current ? 'page' : undefined}
+          >
             <Icon />
             {texts.demo.tabs[tab]}
             <UnreadBadge unread={unread[tab]} />
@@ -133,7 +138,7 @@ function ConnectionSwitch({ session }: { session: Session }) {
   const state = isCut ? 'cut' : session.status.value
   return (
     <>
-      <label class="switch small" for={id}>
+      <label class="switch row small" for={id}>
         <span class={`dot ${tones[state]}`} />
         {label}
         <input

@@ -32,7 +32,7 @@ export function NewTicketForm() {
   }
   return (
     <form
-      class="scroll form"
+      class="scroll form stack"
       onSubmit={(event) => {
         event.preventDefault()
         if (!uploads.isUploading) void creation.run()

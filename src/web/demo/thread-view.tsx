@@ -41,7 +41,7 @@ function ThreadHead({ thread: { conversation, status } }: { thread: Thread }) {
   const back = texts.demo.back
   const other = conversation?.participant
   return (
-    <header class="thread-head">
+    <header class="thread-head row">
       <a class="button ghost icon" href={linkTo(side, 'chat')} aria-label={back} title={back}>
         <ArrowLeft />
       </a>

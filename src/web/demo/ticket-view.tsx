@@ -23,7 +23,7 @@ export function TicketView({ id }: { id: string }) {
   const { ticket, status, error, reload } = opened
   return (
     <div class="thread">
-      <header class="thread-head">
+      <header class="thread-head row">
         <a class="button ghost icon" href={linkTo(side, 'tickets')} aria-label={back} title={back}>
           <ArrowLeft />
         </a>
@@ -99,7 +99,7 @@ function ReplyForm({ opened, id, isClosed }: { opened: Ticket; id: string; isClo
   }
   return (
     <form
-      class="composer"
+      class="composer stack tight"
       onSubmit={(event) => {
         event.preventDefault()
         if (!uploads.isUploading) send()

@@ -38,7 +38,7 @@ export function Copyable({ text, name, shown = text }: CopyableProps) {
   const code = useRef<HTMLElement>(null)
   const { isCopied, copy } = useCopy(text, code)
   return (
-    <div class="copyable">
+    <div class="copyable row">
       <code ref={code}>{shown}</code>
       <IconButton
         icon={isCopied ? Check : Copy}

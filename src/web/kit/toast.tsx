@@ -87,7 +87,7 @@ function Frame() {
       onFocusOut={() => restart(false)}
     >
       {toasts.value.map((shown) => (
-        <div class="toast" key={shown.id}>
+        <div class="toast row" key={shown.id}>
           <span>{shown.text}</span>
           {shown.undo && (
             <button

@@ -63,7 +63,7 @@ export function colouredJson(text: string): Html {
 
 /** Code with a button that copies it. Only screen readers hear what follows the colon of the label. */
 export const codeBlock = (label: string, code: Html): Html =>
-  html`<figure class="code" aria-label="${label}"><figcaption>${label.split(':')[0]}${copyButton(label)}</figcaption>${code}</figure>`
+  html`<figure class="code" aria-label="${label}"><figcaption class="row between">${label.split(':')[0]}${copyButton(label)}</figcaption>${code}</figure>`
 
 const copyButton = (label: string) =>
   html`<button type="button" class="button ghost copy" aria-label="Copy: ${label}">Copy</button>`

@@ -48,7 +48,7 @@ ${loginDialog}`
   return { pages: new Map(pages), homes, index: indexOf(groups, reasons) }
 }
 
-const topBar = (version: string) => html`<header class="top-bar">
+const topBar = (version: string) => html`<header class="top-bar row">
 <button type="button" class="button ghost menu-button" aria-expanded="false" aria-controls="menu">Contents</button>
 <a class="word-mark" href="/">Hostline</a>
 <h1>API reference</h1>

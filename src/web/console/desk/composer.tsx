@@ -76,7 +76,7 @@ export function Composer(props: ComposerProps) {
 
   return (
     <form
-      class={`composer ${kind}`}
+      class={`composer stack tight ${kind}`}
       aria-label={words.label}
       onSubmit={(event) => {
         event.preventDefault()
@@ -254,10 +254,10 @@ function StaleNotice({ ticket, since }: StaleProps) {
 
 function KindChoice({ kind, choose }: { kind: Kind; choose: (kind: Kind) => void }) {
   return (
-    <fieldset class="kinds">
+    <fieldset class="kinds row">
       <legend class="visually-hidden">{words.kinds}</legend>
       {(['reply', 'note'] as const).map((value) => (
-        <label key={value}>
+        <label key={value} class="row">
           <input
             type="radio"
             name="kind"

@@ -123,7 +123,7 @@ function ListHeader({ list, selection }: { list: TicketList; selection: Selectio
   const { view } = filter.value
   const amount = amountOf(view.name)
   return (
-    <header>
+    <header class="stack tight">
       <div class="row between title">
         <h2 class="truncate grow">{viewTexts[view.name].title}</h2>
         <Select

@@ -134,7 +134,7 @@ export function SelectionBar({ selection }: { selection: Selection }) {
 
   if (tickets.length === 0 && !run) return null
   return (
-    <section class="selection" aria-label={bulk.label}>
+    <section class="selection stack tight" aria-label={bulk.label}>
       <ClearShortcut clear={clear} />
       {tickets.length > 0 && <ChangeShortcuts apply={apply} />}
       <div class="row between">

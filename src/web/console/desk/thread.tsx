@@ -149,7 +149,7 @@ function Days({ entries }: { entries: Entry[] }) {
   }
   return [...days].map(([day, ofDay]) => (
     <section class="day stack" key={day} aria-label={dayHeading(day)}>
-      <h3 class="day-name small soft">{dayHeading(day)}</h3>
+      <h3 class="day-name row small soft">{dayHeading(day)}</h3>
       {ofDay.map((entry) => (
         <EntryView key={entry.id} entry={entry} />
       ))}

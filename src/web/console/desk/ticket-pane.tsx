@@ -82,7 +82,7 @@ export function TicketPane({ id, row, nextId, hasSelection }: TicketPaneProps) {
   if (ticket.error !== undefined && !ticket.data) {
     return (
       <section class="thread-pane alone" aria-label={words.ticket}>
-        <header class="ticket-header">
+        <header class="ticket-header row">
           <BackButton id={id} />
         </header>
         <Failure error={ticket.error} retry={ticket.reload} />
@@ -163,7 +163,7 @@ function TicketHeader({ id, ticket, children }: HeaderProps) {
     isPageNew = false
   }, [id])
   return (
-    <header class="ticket-header">
+    <header class="ticket-header row">
       <BackButton id={id} />
       <div class="grow">
         <h2 ref={heading} class="clamped" tabIndex={-1} dir="auto" title={ticket?.subject}>

@@ -70,7 +70,7 @@ function Filters() {
   useShortcut('/', words.search, () => input.current?.focus())
   const { any, enabled, disabled, verified, notVerified } = words
   return (
-    <search class="pane-filters">
+    <search class="pane-filters stack tight">
       <SearchField
         of={input}
         label={words.search}

@@ -92,7 +92,7 @@ function Head({ person, heading }: HeadProps) {
   const { display_name, email, avatar_url } = person
   useTitle(display_name)
   return (
-    <header class="person-head">
+    <header class="person-head row">
       <Avatar name={display_name} picture={avatar_url} />
       <div class="entry-lines">
         <div class="row wrap">

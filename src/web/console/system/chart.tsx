@@ -119,7 +119,7 @@ function Chart({ title, times, series, shape, show = count }: ChartProps) {
           onBlur={() => setChosen(undefined)}
         />
       </div>
-      <p class="axis soft small number" aria-hidden="true">
+      <p class="axis row between soft small number" aria-hidden="true">
         <span>{times[0] && clockTime(times[0])}</span>
         <span>{known.length > 0 ? fill(words.atMost, { value: most }) : words.nothing}</span>
       </p>
