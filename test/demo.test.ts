@@ -225,6 +225,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     await left.write('Hello?')
     await left.panel.getByText('one has blocked the other').waitFor()
     await right.panel.locator('.blocked').getByRole('button').click()
+    await right.panel.getByText('You have blocked').waitFor({ state: 'detached' })
     await left.press('Send again')
     await right.hears('Hello?')
     expect((await left.said()).filter((text) => text === 'Hello?')).toHaveLength(1)
