@@ -219,6 +219,9 @@ test('a dated backup is copied to the bucket for backups, which keeps the newest
   expect((await run('backup', at('nowhere'), '--fetch', 'newest')).err).toBe(
     `hostline: there is no directory ${at('nowhere')}`,
   )
+  expect((await run('backup', '/proc', '--fetch', 'newest')).err).toMatch(
+    /^hostline: \/proc\/hostline-\S+\.db cannot be written: .*$/,
+  )
   expect(await hostline(['restore', newest], at('from-bucket'))).toMatchObject({ exitCode: 0 })
   expect(contents(at('from-bucket'))).toEqual(all)
 })

@@ -13,7 +13,7 @@ import { open } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
 import { backUp, datedName, isRunning, mustBeWhole } from '../db/backup.ts'
-import { databaseFile, mustExist } from '../db/open.ts'
+import { databaseFile, explainFailure, mustExist } from '../db/open.ts'
 import { type RestoreSource, restore as restoreFile, restoreFrom } from '../db/restore.ts'
 import { filesDirectory } from '../files/storage.ts'
 import { isoTime, parseTime } from '../lib/clock.ts'
@@ -127,12 +127,15 @@ async function fetchBackup(wanted: string, directory: string, bucket?: Bucket): 
   const target = join(directory, name)
   if (existsSync(target)) throw new StartError(`${target} is there already`)
   const partial = `${target}.${process.pid}.partial`
-  const file = await open(partial, 'wx', 0o600)
+  const cannotWrite = (cause: unknown) => {
+    throw new StartError(`${target} cannot be written: ${explainFailure(cause)}`, { cause })
+  }
+  const file = await open(partial, 'wx', 0o600).catch(cannotWrite)
   try {
     for (let start = 0; ; start += fetchedBytes) {
       const piece = await store.get(name, { start, end: start + fetchedBytes })
       if (!piece) throw new StartError(`${name} is gone from the bucket`)
-      await file.writeFile(piece)
+      await file.writeFile(piece).catch(cannotWrite)
       if (piece.length < fetchedBytes) break
     }
     renameSync(partial, target)
