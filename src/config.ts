@@ -268,12 +268,13 @@ export function readConfig(environment: Environment, isTerminal: boolean): Confi
 }
 
 /** Finds environment variables that look like misspelt entries, each with the probably intended entry. Two names match if
- *  they have the same letters (`SMPT_URL`), or share more than the first word at the start (`FILES_MAX`). */
+ *  they have the same letters (`SMPT_URL`), differ in one (`REPLCA_S3_URL`), or share more than the first word at the start
+ *  (`FILES_MAX`). */
 export function misspeltNames(environment: Environment): { name: string; meant: string }[] {
   const known = Object.keys(entries)
   const strange = Object.keys(environment).filter((name) => !known.includes(name))
   return strange.flatMap((name) => {
-    const twisted = known.find((entry) => sorted(entry) === sorted(name))
+    const twisted = known.find((entry) => sorted(entry) === sorted(name) || isNear(entry, name))
     if (twisted !== undefined) return [{ name, meant: twisted }]
     const shared = (entry: string) => sharedLength(lettersOf(name), lettersOf(entry))
     const [meant = ''] = known.toSorted((a, b) => shared(b) - shared(a))
@@ -287,6 +288,16 @@ const sharedBeyondWord = 2
 
 const lettersOf = (name: string) => name.toUpperCase().replace(/[^A-Z]/g, '')
 const sorted = (name: string) => [...lettersOf(name)].sort().join('')
+
+/** Whether a letter is missing, superfluous or wrong. Names of one word, such as `HOST`, resemble too many others. */
+function isNear(entry: string, name: string): boolean {
+  const [a, b] = [lettersOf(entry), lettersOf(name)]
+  const atTheEnd = sharedLength(reversed(a), reversed(b))
+  const longer = Math.max(a.length, b.length)
+  return entry.includes('_') && sharedLength(a, b) + atTheEnd >= longer - 1
+}
+
+const reversed = (text: string) => [...text].reverse().join('')
 
 function sharedLength(a: string, b: string): number {
   let length = 0

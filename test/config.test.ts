@@ -167,6 +167,9 @@ test.each([
   ['public_url', 'PUBLIC_URL'],
   ['port', 'PORT'],
   ['SMPT_URL', 'SMTP_URL'],
+  ['REPLCA_S3_URL', 'REPLICA_S3_URL'],
+  ['BACKUPS_S3_URL', 'BACKUP_S3_URL'],
+  ['TRUSTED_PROXYES', 'TRUSTED_PROXIES'],
   ['FILES_MAX', 'FILES_MAX_MB'],
   ['FILES_QUOTA', 'FILES_QUOTA_MB'],
   ['SUPPORT_REOPEN', 'SUPPORT_REOPEN_DAYS'],
@@ -178,7 +181,7 @@ test.each([
 })
 
 test('variables of other programs are not reported as misspelt', () => {
-  const others = ['LOGNAME', 'MAIL', 'MAIL_HOST', 'LOG_CHANNEL', 'HOSTNAME', 'DATABASE_URL']
+  const others = ['LOGNAME', 'MAIL', 'MAIL_HOST', 'LOG_CHANNEL', 'HOSTNAME', 'DATABASE_URL', 'POST']
   expect(misspeltNames(Object.fromEntries(others.map((it) => [it, ''])))).toEqual([])
 })
 
