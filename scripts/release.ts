@@ -12,6 +12,7 @@ import { createSbom } from './sbom.ts'
 const targets = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'windows-x64'] as const
 const forOperators = [
   'CHANGELOG.md',
+  'README.md',
   'docs/alerts.yml',
   'docs/operations.md',
   'examples/fail2ban-filter.conf',
