@@ -471,6 +471,22 @@ describe('a channel', () => {
     expect(toServer).toEqual([{ type: 'ping' }])
   })
 
+  test('tries again after an error without a close, which is how Node 22 reports a refused socket', async () => {
+    class NodeSocket extends WebSocket {
+      constructor(url: string, protocols: string[] = []) {
+        super(url, protocols)
+        Object.defineProperty(this, 'onclose', { writable: true })
+      }
+    }
+    await using chat = await startChat({ WebSocket: NodeSocket })
+    chat.proxy.onNext('/v1/chat/ws', () => refusal(503, 'internal_error'))
+    const connected = chat.client.connect()
+    await waitFor(() => chat.client.status() === 'waiting')
+    chat.client.check()
+    await connected
+    expect(chat.client.status()).toBe('open')
+  })
+
   test('tries again at once when the app asks for a check', async () => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)

@@ -80,8 +80,8 @@ export function watchConnection(
     return checked.promise
   }
 
-  // Node's sockets throw without an error listener. The close event that follows is enough.
-  socket.onerror = () => {}
+  // In Node 22 no close event follows the error of a socket that never opened.
+  socket.onerror = giveUp
   socket.onmessage = ({ data }: { data: unknown }) => {
     const frame = JSON.parse(String(data))
     if (frame.type === 'error') wasRefused = true
