@@ -753,11 +753,13 @@ testAtLength(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
      INSERT INTO outbox (id, kind, receiver, payload, created_at, run_at)
      SELECT printf('00%024d', i * 2 + ?4), 'webhook_delivery', ?1,
-       '{}', 0, ?3 FROM n`,
+       json_object('webhook_id', ?1, 'event', json(?5)), 0, ?3 FROM n`,
     )
+    const { id: user_id } = await host.service.register()
+    const event = JSON.stringify({ type: 'user.created', at: new Date(0).toISOString(), user_id })
     const later = host.clock.now() + 10 * day
-    fill.run(id, 100_004, later, 0)
-    fill.run(other.id, 10, later, 1)
+    fill.run(id, 100_004, later, 0, event)
+    fill.run(other.id, 10, later, 1, event)
     const triedId = insertDelivery(host.service.sqlite, id)
     host.service.sqlite.run(
       "UPDATE webhook_deliveries SET id = printf('00%024d', 4), status = 'waiting'",
