@@ -111,9 +111,12 @@ testAtLength.concurrent(
     const check = await run('a', 'check')
     expect([check.exitCode, check.out]).toEqual([1, expect.stringMatching(nothing)])
     await service.stop()
+    // The write is stored before the server has looked for snapshots.
+    place.store.faults.latency = 200
     const again = await place.start('a', byBucket)
     // Until the snapshot is there writes get 503.
     await waitFor(async () => (await say(again, people, 'three')).status === 201)
+    place.store.faults.latency = 0
     expect(await place.messages()).toEqual(['one', 'two', 'three'])
     expect((await run('a', 'check')).out).not.toMatch(nothing)
   },

@@ -60,6 +60,8 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
   let isOver = false
   let isEnded = false
   let isUploading = false
+  /** It is not known yet whether the bucket has a snapshot of earlier leaders. */
+  let isLooking = false
   let isServing = false
 
   const heartbeatMilliseconds = () => appender.agreed().lease / 3
@@ -73,6 +75,8 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     return lead !== undefined && pair && appender.silence() > lease * share
   }
   const hasLapsed = () => isSilentFor(acknowledgedShare)
+  /** Whether the log may have no snapshot to start from, so that what it has is no safer than the disk. */
+  const mayBeLost = () => isByBucket && (isLooking || !snapshots.isRestorable())
 
   /** Pending pages delay heartbeats too, so a leader of a pair ships at least that often. */
   function interval(): number {
@@ -319,7 +323,12 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
       appender.start(leadership)
       capture()
       if (needsSnapshot) snapshots.expectFirst()
-      else void snapshots.start()
+      else {
+        isLooking = true
+        void snapshots.start().finally(() => {
+          isLooking = false
+        })
+      }
       void run()
     },
 
@@ -331,7 +340,7 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
       const batch = pending.since === undefined ? shipping : pending
       await Promise.all([real(), isByBucket && !isEnded && batch?.stored.promise])
       // Another node may lead by now. The next entry reveals it.
-      while (hasLapsed() && !isEnded) await Bun.sleep(pollMilliseconds)
+      while ((hasLapsed() || mayBeLost()) && !isEnded) await Bun.sleep(pollMilliseconds)
     },
 
     /** Refuses writes with 503 while they cannot be acknowledged. A committed write may still be stored; a retry with the

@@ -124,12 +124,15 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
   }
 
   return {
-    /** Finds the snapshot of earlier leaders. */
+    /** Finds the snapshot of earlier leaders, after any number of attempts. */
     async start(): Promise<void> {
       since.position = appender.next()?.position ?? 0
-      await find().catch((error: unknown) => {
+      const tryAgain = async (error: unknown): Promise<void> => {
         log.warn('the snapshots in the bucket cannot be read: trying again', { error })
-      })
+        await Bun.sleep(urgentRetryMilliseconds)
+        if (!isStopped) await find().catch(tryAgain)
+      }
+      await find().catch(tryAgain)
     },
 
     isDue: () => isFree() && (isUrgent() || isEnough()),
