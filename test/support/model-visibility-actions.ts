@@ -392,9 +392,9 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
     },
 
     async leave(world, random) {
+      const anybody = random.pick(world.present())
       // A notification of the host names a follower.
-      const followers = world.present().filter((it) => world.followers.has(it))
-      const person = random.pick(followers.length > 0 ? followers : world.present())
+      const person = world.present().find((it) => world.followers.has(it)) ?? anybody
       // One person is removed in every second world, never two.
       if (random.below(4) > 0 || world.present().length < 4) return undefined
       const isOwnWish = random.below(2) === 0
