@@ -223,9 +223,14 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
 
     async block(world, random) {
       const [by, other] = two(world, random)
-      await world.ask(204, 'PUT', `/v1/users/blocks/${other.id}`, { token: by.token })
-      world.blocked(by, other)
-      return `${nameOf(by)} blocks ${nameOf(other)}`
+      const areBoth = random.below(3) === 0
+      for (const [one, another] of areBoth
+        ? [[by, other] as const, [other, by] as const]
+        : [[by, other] as const]) {
+        await world.ask(204, 'PUT', `/v1/users/blocks/${another.id}`, { token: one.token })
+        world.blocked(one, another)
+      }
+      return `${nameOf(by)} blocks ${nameOf(other)}${areBoth ? ', and is blocked' : ''}`
     },
 
     async unblock(world, random) {

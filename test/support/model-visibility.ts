@@ -286,7 +286,8 @@ export async function beginWorld(stage: Stage) {
     },
 
     isSilent(conversation: Conversation, person: Person): boolean {
-      return person.isGone || conversation.muted.has(person)
+      const { muted, archived } = conversation
+      return person.isGone || muted.has(person) || archived.has(person)
     },
 
     /** Undefined if a person may send. */
