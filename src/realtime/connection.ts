@@ -40,7 +40,7 @@ export class Connection implements Peer {
   readonly mayAdminister: boolean
   readonly locale: Locale
   /** Resolves once each read mark is stored or refused. A stored mark has no answer, so the next pong waits for it. */
-  marked: Promise<unknown> = Promise.resolve()
+  marked: Promise<void> = Promise.resolve()
   readonly #options: ConnectionOptions
   readonly #refused = new SlidingWindow()
   readonly #malformed = new SlidingWindow()
