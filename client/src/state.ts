@@ -168,7 +168,7 @@ export function openInbox(client: Client) {
   }
 }
 
-/** What orders the conversations of one millisecond. */
+/** The id that orders conversations of one millisecond. */
 const activityOf = ({ id, last_message }: ConversationListItem) => last_message ?? { id }
 
 const isGone = (error: unknown) => error instanceof ApiError && error.code === 'not_found'

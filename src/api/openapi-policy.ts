@@ -14,7 +14,7 @@ const tokenRefusals = [
   'session_ended',
 ] as const
 
-/** Of operations that accept a password in place of a confirmation. */
+/** The errors of operations that accept a password in place of a confirmation. */
 const passwordRefusals = ['invalid_credentials', 'login_throttled', 'quota_exceeded'] as const
 
 /** Describes the access and the rate limit of an operation, as text and as extension fields, from the options that the

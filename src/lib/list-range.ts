@@ -17,7 +17,7 @@ export type RowRange<P = string> = { limit: number; offset: number; before?: P |
 type Reader<T, S extends TSchema> = {
   /** Stored in the cursors, so that another list refuses them. */
   name: string
-  /** Of a position; a text by default. */
+  /** The schema of a position; a text by default. */
   shape?: S
   list: (rows: RowRange<Static<S>>) => T[]
   count: () => number

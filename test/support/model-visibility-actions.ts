@@ -8,6 +8,11 @@ import {
   type World,
 } from './model-visibility.ts'
 
+async function block(world: World, by: Person, other: Person) {
+  await world.ask(204, 'PUT', `/v1/users/blocks/${other.id}`, { token: by.token })
+  world.blocked(by, other)
+}
+
 /** Two present people, mostly the same as before, so that features interact. */
 function two(world: World, random: Random): [Person, Person] {
   const people = world.present()
@@ -224,12 +229,8 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
     async block(world, random) {
       const [by, other] = two(world, random)
       const areBoth = random.below(3) === 0
-      for (const [one, another] of areBoth
-        ? [[by, other] as const, [other, by] as const]
-        : [[by, other] as const]) {
-        await world.ask(204, 'PUT', `/v1/users/blocks/${another.id}`, { token: one.token })
-        world.blocked(one, another)
-      }
+      await block(world, by, other)
+      if (areBoth) await block(world, other, by)
       return `${nameOf(by)} blocks ${nameOf(other)}${areBoth ? ', and is blocked' : ''}`
     },
 
