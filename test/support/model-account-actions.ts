@@ -85,6 +85,7 @@ async function takeAddress(world: World, link: Link): Promise<string> {
   if (isTaken) return `the ${link.reader} cannot take ${address}`
   const [way] = world.undosOf(account).filter((undo) => undo.address === address)
   const known = world.links.length
+  if (isProvisional) account.isThiefs = link.reader === 'thief'
   account.address = address
   world.killLinks(account, 'verify-email', 'reset-password', 'change-email')
   world.killUndo(account, way ?? { address })

@@ -215,7 +215,8 @@ async function trySession(world: World, { by, generations }: Session) {
 async function tryLink(world: World, link: Link) {
   const { kind, reader, token, account } = link
   if (world.isLive(link)) {
-    const isTheirs = reader === 'owner' || !world.home.includes(account.address)
+    const isAtHome = world.home.includes(account.address)
+    const isTheirs = reader === 'owner' || !isAtHome || account.isThiefs
     mustHold(rules.shutOut, isTheirs, `a link of the ${reader} works: ${kind}`)
     return
   }

@@ -36,6 +36,8 @@ export type Account = {
   isVerified: boolean
   /** Registered with an address that was not proved since, and not created by the platform. */
   isProvisional: boolean
+  /** The thief was the first to prove an address of the account, so it is the thief's. */
+  isThiefs: boolean
   isDisabled: boolean
   isRemoved: boolean
   password: string | undefined
@@ -314,6 +316,7 @@ export async function beginWorld(stage: Stage) {
         role: 'user',
         isVerified: false,
         isProvisional: false,
+        isThiefs: false,
         isDisabled: false,
         isRemoved: false,
         password: undefined,
