@@ -307,15 +307,18 @@ describe.concurrent('check', () => {
     async () => {
       await using store = await startObjectStore()
       using folder = temporaryDirectory()
-      const environment = { REPLICA_S3_URL: store.url, REPLICA_LEASE: '1' }
+      const environment = { REPLICA_S3_URL: store.url, REPLICA_LEASE: '60' }
       await beginElsewhere({ ...environment, REPLICA_PAIR: 'true' })
-      const run = () => hostline(['check'], folder.path, { environment })
-      const { exitCode, out } = await run()
+      const { exitCode, out } = await hostline(['check'], folder.path, { environment })
       expect(exitCode).toBe(1)
       expect(linesOf(out)).toContain('FAILED last snapshot: none: nothing can be restored')
       expect(out).toContain(
-        'which says pair true, lease 1 s and counts: hostline replica init --pair',
+        'which says pair true, lease 60 s and counts: hostline replica init --pair',
       )
+      await using another = await startObjectStore()
+      const ofSilent = { REPLICA_S3_URL: another.url, REPLICA_LEASE: '1' }
+      await beginElsewhere({ ...ofSilent, REPLICA_PAIR: 'true' })
+      const run = () => hostline(['check'], folder.path, { environment: ofSilent })
       await waitFor(async () => /Z, and no standby has taken over$/m.test((await run()).out))
     },
   )
