@@ -122,6 +122,25 @@ describe('a ban', () => {
     },
   )
 
+  test('holds for a login and a registration whose password is being hashed', async () => {
+    const passwordCost = { memoryKibibytes: 65_536, iterations: 4 }
+    await using slow = await startService({ clock, environment, listen: true, passwordCost })
+    const [{ token }, { email }] = [await slow.registerAs('admin'), await slow.register()]
+    const headers = { 'x-forwarded-for': '198.51.100.9' }
+    const running = ['login', 'register'].map((path) =>
+      slow.call('POST', `/v1/auth/${path}`, {
+        headers,
+        body: { email: path === 'login' ? email : 'new@example.com', password },
+      }),
+    )
+    const body = { kind: 'network', value: '198.51.100.0/24' }
+    expect((await slow.call('POST', bans, { token, body })).status).toBe(201)
+    const reasons = (await Promise.all(running)).map(({ headers: answered }) =>
+      answered.get('x-error-reason'),
+    )
+    expect(reasons).toEqual(['banned', 'banned'])
+  })
+
   test('ends by itself, and a repeated one changes reason and end', async () => {
     const until = new Date(clock.now() + 3_600_000).toISOString()
     const value = 'brief.example'

@@ -45,8 +45,9 @@ export function createAccountService(core: Core, parts: Parts) {
     const owner = isMatch ? found : undefined
     const isOutdated = owner && passwords.isOutdated(owner.passwordHash)
     const renewedHash = isOutdated ? await passwords.hash(password) : undefined
-    // Read the row again: the account may have changed during the comparison.
+    // Read the row and the bans again: both may have changed during the comparison.
     return write(() => {
+      bans.mustNotBeBanned(address, client.ip)
       const user = owner && store.find(owner.id)
       if (user?.passwordHash !== owner?.passwordHash) return 'changed' as const
       const admitted = admit(user, code)
@@ -87,9 +88,11 @@ export function createAccountService(core: Core, parts: Parts) {
      *  @throws registration_closed · banned · email_taken */
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
       if (core.settings.get('registration') === 'off') throw new AppError('registration_closed')
-      bans.mustNotBeBanned(storedEmail(form.email), client.ip)
+      const mustNotBeBanned = () => bans.mustNotBeBanned(storedEmail(form.email), client.ip)
+      mustNotBeBanned()
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
+        mustNotBeBanned()
         const newcomer = { role: 'user', isProvisional: true, passwordHash } as const
         const user = parts.insert({ ...newUser(form, locale), ...newcomer })
         audit.record({ action: 'user_registered', ...onOneself(user.id, client.ip) })
