@@ -415,6 +415,33 @@ describe('mail', () => {
     },
   )
 
+  test('a bounce and its end are events, which the platform can follow', async () => {
+    const refusal = Object.assign(new Error('5.1.1 no such user'), { responseCode: 550 })
+    let answer: Error | null = refusal
+    await using mail = await startMailServer({
+      onRcptTo: (_address, _session, callback) => callback(answer),
+    })
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment: { SMTP_URL: mail.url } })
+    const seen: (number | null | undefined)[] = []
+    service.events.subscribe(({ type, ids }) => {
+      if (type === 'user.updated')
+        seen.push(service.accounts.findUser(ids['user_id'] ?? '')?.emailBouncedAt)
+    })
+    const { id, token } = await service.register()
+    const until = (hasBounced: boolean) =>
+      waitFor(() => {
+        clock.advance(500)
+        return (service.accounts.findUser(id)?.emailBouncedAt !== null) === hasBounced
+      })
+    await until(true)
+    answer = null
+    clock.advance(60_000)
+    await service.call('POST', '/v1/auth/verify-email/resend', { token })
+    await until(false)
+    expect(seen).toEqual([expect.any(Number), null])
+  })
+
   test('bounces only when the server says that the address is wrong; any other refusal is retried', async () => {
     let answer = { responseCode: 554, message: '5.7.1 <ada@example.com>: Relay access denied' }
     await using mail = await startMailServer({

@@ -41,7 +41,10 @@ export function createMailJobs(
     )
     const user = store.find(to.id)
     if (state === 'sent' && user?.email === to.email && user.emailBouncedAt !== null) {
-      await write(() => store.update(user.id, { emailBouncedAt: null }))
+      await write(() => {
+        store.update(user.id, { emailBouncedAt: null })
+        parts.publishChange(user)
+      })
     }
     return undefined
   }
