@@ -228,6 +228,30 @@ describe('removing an account', () => {
     expect(body.data[0].participant.display_name).toBe('Deleted user')
   })
 
+  test('ends the requests that are running, which leave nothing of the person', async () => {
+    await using full = await startFull()
+    const { service, ada, root } = full
+    const running: [method: string, path: string, body?: object][] = [
+      ['PATCH', '/v1/users/me', { display_name: 'Ada Lovelace' }],
+      ['PUT', '/v1/users/me/quiet-hours', { from: '01:00', to: '02:00', time_zone: 'Asia/Baku' }],
+      ['PUT', '/v1/notifications/preferences', { 'custom.of_ada': { push: false } }],
+      ['POST', '/v1/notifications/push-tokens', { token: 'another of ada', platform: 'ios' }],
+      ['POST', '/v1/auth/verify-email/resend'],
+    ]
+    // Each is authorized before the account is removed, and writes after it.
+    const [gone, ...answers] = await Promise.all([
+      service.callInProcess('DELETE', `/v1/admin/users/${ada.id}`, { token: root.token }),
+      ...running.map(([method, path, body]) =>
+        service.callInProcess(method, path, { token: ada.token, body }),
+      ),
+    ])
+    expect([gone?.status, ...answers.map(({ status }) => status)]).toEqual([
+      204, 401, 401, 401, 401, 401,
+    ])
+    const traces = ['Ada Lovelace', 'Asia/Baku', 'custom.of_ada', 'another of ada']
+    expect(traces.flatMap((text) => placesOf(service, text))).toEqual([])
+  })
+
   test('replaces addresses in the audit log by keyed hashes; rows of others cannot be changed', async () => {
     await using full = await startFull()
     const { service, ada, bob } = full

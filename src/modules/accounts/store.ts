@@ -54,7 +54,7 @@ export function createAccountStore(orm: Orm) {
      *  @throws session_ended (it was deleted) */
     own(id: string): UserRow {
       const user = find(id)
-      if (!user) throw new AppError('session_ended')
+      if (user?.deletedAt !== null) throw new AppError('session_ended')
       return user
     },
     /** Names by id; unknown and deleted users are missing. */

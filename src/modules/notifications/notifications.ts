@@ -85,7 +85,11 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     routes: notificationRoutes({
       ...parts,
       notifications: createNotificationService(core, { ...parts, notifier }),
-      pushTokens: createPushTokens(core, { ...parts, store: pushTokenStore }),
+      pushTokens: createPushTokens(core, {
+        ...parts,
+        store: pushTokenStore,
+        mustBePresent: preferences.mustBePresent,
+      }),
       announcements,
       deliveries: core.deliveries,
       findPerson: store.findPerson,

@@ -1,5 +1,5 @@
 import type { Core } from '../../core.ts'
-import { invalidField, problem, throwProblems } from '../../lib/errors.ts'
+import { AppError, invalidField, problem, throwProblems } from '../../lib/errors.ts'
 import { isCustomType, type PreferenceType, preferenceTypes } from '../../lib/vocabulary.ts'
 import type { NotificationStore } from './store.ts'
 
@@ -32,10 +32,17 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
       (type) => [type, channelsOf(userId, type)] as const,
     )
 
+  /** A request may have been running while its user was deleted. Called inside a `write`.
+   *  @throws session_ended */
+  function mustBePresent(userId: string): void {
+    if (!store.findPerson(userId)) throw new AppError('session_ended')
+  }
+
   return {
     channelsOf,
     list,
-    /** @throws validation_error for a type that cannot be switched off in the app */
+    mustBePresent,
+    /** @throws validation_error for a type that cannot be switched off in the app · session_ended (the user was deleted) */
     async update(userId: string, changes: PreferenceChanges) {
       const refused = changes.filter(
         ([type, { inApp }]) => inApp === false && alwaysInApp.includes(type),
@@ -43,6 +50,7 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
       const problems = refused.map(([type]) => [`${type}.in_app`, problem('always_on')] as const)
       throwProblems(Object.fromEntries(problems))
       return write(() => {
+        mustBePresent(userId)
         for (const [type, change] of changes) {
           const { inApp, push, email } = channelsOf(userId, type)
           store.upsertPreference({

@@ -11,6 +11,8 @@ type Parts = {
   store: PushTokenStore
   /** Whether messages may be posted to a browser's endpoint. */
   isAllowedEndpoint: (endpoint: string) => boolean
+  /** @throws session_ended (the user was deleted) */
+  mustBePresent: (userId: string) => void
 }
 
 export type PushTokens = ReturnType<typeof createPushTokens>
@@ -19,7 +21,7 @@ const maxPerUser = 25
 
 /** The devices of a user, each with a push token. */
 export function createPushTokens({ config, write, newId, clock }: Core, parts: Parts) {
-  const { store, isAllowedEndpoint } = parts
+  const { store, isAllowedEndpoint, mustBePresent } = parts
 
   function mustBePushable({ token, platform }: Device) {
     const target = targetOf(token, platform)
@@ -32,6 +34,7 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
 
   function upsert(device: Device): PushTokenRow {
     const { userId, sessionId, token, platform } = device
+    mustBePresent(userId)
     const service = serviceOf(targetOf(token, platform), config.webPushHosts)
     const tokenHash = sha256(token)
     const now = clock.now()
@@ -53,7 +56,7 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
 
   return {
     /** Registers a device. Idempotent. A device of another user moves to this one.
-     *  @throws validation_error (`token`: not an endpoint of a push service) */
+     *  @throws validation_error (`token`: not an endpoint of a push service) · session_ended (the user was deleted) */
     async register(device: Device): Promise<PushTokenRow> {
       mustBePushable(device)
       return write(() => upsert(device))

@@ -101,8 +101,8 @@ export function createRecovery(core: Core, parts: Parts) {
      *  @throws mail_throttled: at most 1 a minute and 5 a day, the first one included */
     async resendVerification(userId: string, ip: string): Promise<void> {
       await write(() => {
-        const user = store.find(userId)
-        if (!user || user.emailVerified) return
+        const user = store.own(userId)
+        if (user.emailVerified) return
         sentMails.mustTake('verify_email', user.email)
         queueMail('verification_mail', user)
         audit.record({ action: 'verification_mail_requested', ...onOneself(userId, ip) })
