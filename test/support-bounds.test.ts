@@ -217,6 +217,31 @@ describe('mails to the desk', () => {
     expect(text).toContain('Anybody?')
   })
 
+  test.each([
+    ['left', {}],
+    ['is no admin any more', { role: 'user' }],
+    ['is disabled', { disabled: true }],
+  ])('go to the inbox when the assignee %s before their mail', async (_, change) => {
+    await using d = await openMailedDesk()
+    const [{ id }, agent] = [await d.open(), await d.hire('agent')]
+    await d.update(id, { assignee_id: agent.id })
+    const time = (later: number) => new Date(d.clock.now() + later).toISOString().slice(11, 16)
+    const body = { from: time(-5 * minute), to: time(5 * minute), time_zone: 'UTC' }
+    await d.service.call('PUT', '/v1/users/me/quiet-hours', { token: agent.token, body })
+    for (const text of ['Hello?', 'Anybody?']) await d.write(id, text)
+    const { token } = d.root
+    const path = `/v1/admin/users/${agent.id}`
+    const isGone = Object.keys(change).length === 0
+    await d.service.call(isGone ? 'DELETE' : 'PATCH', path, {
+      token,
+      ...(!isGone && { body: change }),
+    })
+    await d.pass(6 * minute)
+    await d.pass(11 * minute)
+    const toDesk = d.mail.mails.filter(({ text }) => text.includes('Anybody?'))
+    expect(toDesk.map(({ to }) => to)).toEqual(['desk@example.com'])
+  })
+
   test('name the author, have their Reply-To, and take no headers from strangers', async () => {
     await using d = await openMailedDesk()
     const subject = 'A\r\nBcc: x@example.com'

@@ -29,7 +29,7 @@ const inboxLocale = 'en'
 
 /** Mails the owners' messages to the desk: to the assignee of the ticket, else to the inbox. */
 export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: MailParts) {
-  const { write, clock, hub, config, settings } = core
+  const { write, clock, hub, outbox, config, settings } = core
   const { inbox } = config.support
   // The first of several jobs mails everything; the others find nothing left.
   const oneAtATime = createKeyedSemaphore(1)
@@ -84,14 +84,30 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     return isMailed ? assignee : undefined
   }
 
-  async function mailAssignee(ticketId: string, { id: jobId, deliver }: Run) {
+  /** Lets the next mail to the inbox cover the owner's message if the assignee has left since. Called inside a `write`. */
+  function passToInbox(ticketId: string) {
+    const item = desk.find(ticketId)
+    if (!item || !unmailedOf(item) || store.findEnabledAdmin(item.assigneeId ?? '')) return
+    const { id, waitingSince, updatedAt } = item
+    store.update(id, { inboxDueAt: item.inboxDueAt ?? clock.now(), waitingSince, updatedAt })
+    const delayMilliseconds = intervalMilliseconds
+    outbox.add('support_inbox_mail', { ticket_id: id }, { delayMilliseconds })
+  }
+
+  /** The owner's newest message; undefined if an earlier mail contained it, or nobody waits for an answer. */
+  function unmailedOf({ id, messageCount, waitingSince, assigneeMailedAt }: DeskItem) {
+    const newest = waitingSince === null ? undefined : store.findMessageAt(id, messageCount)
+    const isDue = newest && !newest.isAdmin && newest.createdAt > (assigneeMailedAt ?? 0)
+    return isDue ? newest : undefined
+  }
+
+  async function mailAssignee(ticketId: string, { id: jobId, deliver, withOutcome }: Run) {
+    if (inbox !== undefined) withOutcome(() => passToInbox(ticketId))
     const item = desk.find(ticketId)
     const assignee = item && assigneeOf(item)
-    if (!item || !assignee || item.waitingSince === null) return undefined
-    const { assigneeMailedAt, id, messageCount } = item
-    const newest = store.findMessageAt(id, messageCount)
-    // An earlier mail contained it, or the desk wrote last.
-    if (!newest || newest.isAdmin || newest.createdAt <= (assigneeMailedAt ?? 0)) return undefined
+    const newest = item && unmailedOf(item)
+    if (!assignee || !newest) return undefined
+    const { assigneeMailedAt, id } = item
     const now = clock.now()
     const next = (assigneeMailedAt ?? 0) + intervalMilliseconds
     const wait = Math.max(next - now, quietFor(assignee.quietHours, now))
