@@ -127,6 +127,26 @@ describe('the export', () => {
     abort.abort()
     await waitFor(async () => (await exportOf(service, a)).status === 200, 'another export')
   })
+
+  test.each(['logged out', 'removed'])('fails once its reader was %s', async (change) => {
+    await using service = await startService()
+    const root = await service.registerAs('admin')
+    const { a, b, conversationId } = await service.pair()
+    const messages = `/v1/chat/conversations/${conversationId}/messages`
+    for (let n = 0; n < 600; n++)
+      await service.callInProcess('POST', messages, { token: b.token, body: { body: 'hello' } })
+    const { token, refreshToken: refresh_token } = a
+    const answer = await service.request(path, { headers: { authorization: `Bearer ${token}` } })
+    const reader = answer.body?.getReader()
+    await reader?.read()
+    if (change === 'removed')
+      await service.call('DELETE', `/v1/admin/users/${a.id}`, { token: root.token })
+    else await service.call('POST', '/v1/auth/logout', { token, body: { refresh_token } })
+    const readOn = async () => {
+      while (!(await reader?.read())?.done);
+    }
+    await expect(readOn()).rejects.toMatchObject({ kind: 'session_ended' })
+  })
 })
 
 describe('an export', () => {

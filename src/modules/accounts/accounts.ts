@@ -15,7 +15,7 @@ import { createRecovery } from './address/recovery.ts'
 import { banRoutes } from './bans/ban-routes.ts'
 import { createBans } from './bans/bans.ts'
 import { credentialRoutes } from './credential-routes.ts'
-import { createExports, type SendExport } from './exports.ts'
+import { createExports, type SendExport, whileAllowed } from './exports.ts'
 import {
   createUserViews,
   formerAddressView,
@@ -142,9 +142,15 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       ...others.map((module) => module.exportOf?.(userId)),
     ),
   )
-  const sendExport: SendExport = async (user, by) => {
-    const pieces = await exports.begin(user.id, managedView(user), by)
-    return new Response(pieces, {
+  const sendExport: SendExport = async (user, { user: reader, byUser }) => {
+    const isOwn = reader.userId === user.id
+    const isAllowed = () => {
+      const principal = sessionStore.findPrincipal(reader)
+      const mayRead = isOwn ? principal !== undefined : principal?.mayAdminister === true
+      return mayRead && base.store.find(user.id)?.deletedAt === null
+    }
+    const pieces = await exports.begin(user.id, managedView(user), byUser)
+    return new Response(whileAllowed(pieces, isAllowed), {
       headers: {
         'content-type': 'application/json',
         'content-disposition': 'attachment; filename="account.json"',

@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { Body } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
-import { throttled } from '../../lib/errors.ts'
+import type { RequestContext } from '../../http/request-context.ts'
+import { AppError, throttled } from '../../lib/errors.ts'
 import { ManagedUser, Session } from './model.ts'
 import type { UserRow } from './store.ts'
 
@@ -15,7 +16,17 @@ type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
 export const Export = Body('Export', { user: ManagedUser, sessions: Type.Array(Session) })
 
-export type SendExport = (user: UserRow, by: ByUser) => Promise<Response>
+type Reader = Pick<RequestContext, 'user' | 'byUser'>
+
+export type SendExport = (user: UserRow, reader: Reader) => Promise<Response>
+
+/** Ends a stream with an error as soon as it is not allowed any more, so that its reader sees that it is incomplete. */
+export async function* whileAllowed<T>(pieces: AsyncIterable<T>, isAllowed: () => boolean) {
+  for await (const piece of pieces) {
+    if (!isAllowed()) throw new AppError('session_ended')
+    yield piece
+  }
+}
 
 /** Streams all data of a user as one JSON object, at the reader's pace. */
 export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {

@@ -137,7 +137,7 @@ export function userAdminRoutes(parts: Parts) {
     )
     .get(
       '/v1/admin/users/:id/export',
-      ({ params, context }) => sendExport(userAdmin.get(params.id), context.byUser),
+      ({ params, context }) => sendExport(userAdmin.get(params.id), context),
       admin(
         'adminExportUser',
         'Exports all data stored about a person. One export at a time and 5 an hour.',

@@ -88,7 +88,7 @@ export function userRoutes({ accounts, sessions, profileView, sendExport }: Part
     )
     .get(
       '/v1/users/me/export',
-      ({ context }) => sendExport(accounts.get(context.user.userId), context.byUser),
+      ({ context }) => sendExport(accounts.get(context.user.userId), context),
       user(
         'exportAccount',
         'Exports all data stored about you. One export at a time and 5 an hour.',
