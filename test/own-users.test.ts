@@ -505,6 +505,21 @@ describe('an address that a stranger registered first', () => {
     expect(await socket.closed).toBe(4403)
   })
 
+  test('takes nothing from a request of theirs that is running', async () => {
+    const thief = await service.register()
+    const { token } = thief
+    const night = { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' }
+    const [adopted, ...running] = await Promise.all([
+      feed('PATCH', `/users/${thief.id}`, { email_verified: true }),
+      service.call('PATCH', '/v1/users/me', { token, body: { display_name: 'Thief' } }),
+      service.call('PUT', '/v1/users/me/quiet-hours', { token, body: night }),
+    ])
+    expect([adopted.status, ...running.map(({ status }) => status)]).toEqual([200, 401, 401])
+    const row = 'SELECT display_name, quiet_hours FROM users WHERE id = ?'
+    const [name] = thief.email.split('@')
+    expect(service.sqlite.query(row).values(thief.id)).toEqual([[name ?? '', null]])
+  })
+
   test('is adopted once: settings of the owner stay, and a given name holds', async () => {
     const thief = await service.register()
     const names = { external_id: `once ${thief.id}`, display_name: 'Ada' }

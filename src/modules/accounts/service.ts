@@ -31,7 +31,7 @@ type Parts = AccountParts & {
 
 export function createAccountService(core: Core, parts: Parts) {
   const { write, audit } = core
-  const { store, factors, codes, oneTimeTokens, passwords } = parts
+  const { store, sessionStore, factors, codes, oneTimeTokens, passwords } = parts
   const { throttle, sessions, recovery, bans, sentMails, queueMail, hashAddress } = parts
 
   function newUser({ email, display_name: displayName }: Registration, locale: Locale) {
@@ -144,8 +144,11 @@ export function createAccountService(core: Core, parts: Parts) {
 
     get: store.own,
 
-    update: (userId: string, changes: UserChanges): Promise<UserRow> =>
+    /** @throws session_ended (also since the request began: the account may have been adopted) */
+    update: (principal: UserPrincipal, changes: UserChanges): Promise<UserRow> =>
       write(() => {
+        const { userId } = principal
+        if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
         const before = store.own(userId)
         store.update(userId, changes)
         parts.publishChange(before)

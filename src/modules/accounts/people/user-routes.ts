@@ -46,7 +46,7 @@ export function userRoutes({ accounts, sessions, profileView, sendExport }: Part
           avatarUrl: body.avatar_url,
           locale: body.locale ?? undefined,
         }
-        return profileView(await accounts.update(context.user.userId, changes))
+        return profileView(await accounts.update(context.user, changes))
       },
       user(
         'updateProfile',
@@ -60,7 +60,7 @@ export function userRoutes({ accounts, sessions, profileView, sendExport }: Part
       async ({ body, context }) => {
         const { from, to, time_zone } = body
         const quietHours = { from, to, time_zone }
-        return profileView(await accounts.update(context.user.userId, { quietHours }))
+        return profileView(await accounts.update(context.user, { quietHours }))
       },
       user(
         'setQuietHours',
@@ -72,7 +72,7 @@ export function userRoutes({ accounts, sessions, profileView, sendExport }: Part
     .delete(
       '/v1/users/me/quiet-hours',
       async ({ context }) => {
-        await accounts.update(context.user.userId, { quietHours: null })
+        await accounts.update(context.user, { quietHours: null })
       },
       user('deleteQuietHours', 'Clears your quiet hours.', { 204: null }),
     )
