@@ -2,6 +2,9 @@ import { afterAll, expect, test } from 'bun:test'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'bun'
+import { type Clock, minute } from '../src/lib/clock.ts'
+import { decodeEntry, encodeEntry } from '../src/replication/log.ts'
+import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { testAtLength } from './support/faults.ts'
 import { fetchFile } from './support/files.ts'
@@ -16,10 +19,10 @@ const byBucket = { environment: { REPLICA_ACK: 'bucket' } }
 const opened: Awaited<ReturnType<typeof replicas>>[] = []
 afterAll(() => Promise.all(opened.map((place) => place[Symbol.asyncDispose]())))
 
-async function begun() {
+async function begun(clock?: Clock) {
   const place = await replicas()
   opened.push(place)
-  const service = await place.start('a', byBucket)
+  const service = await place.start('a', { ...byBucket, ...(clock && { clock }) })
   await service.registerAs('admin')
   const people = await service.pair()
   const run = (name: string, ...args: string[]) =>
@@ -328,6 +331,31 @@ testAtLength.concurrent('a missing log entry is named by the proof of a restore'
     ])
   }
 })
+
+testAtLength.concurrent(
+  'a commit that the bucket lacks is found by the proof of a restore',
+  async () => {
+    // The last minute is not compared.
+    const { place, service, people, run } = await begun(createTestClock(Date.now() - 2 * minute))
+    await say(service, people, 'one')
+    await say(service, people, 'two')
+    expect((await run('a', 'replica', 'verify')).exitCode).toBe(0)
+    const last = place.store.keys('log/').at(-1) ?? ''
+    const { entry } = await decodeEntry(place.store.get(last) ?? Buffer.from(''))
+    const { format, node, start, pair, lease, at } = entry
+    const empty = { format, node, start, pair, lease, at, kind: 'beat' } as const
+    place.store.put(last, await encodeEntry(empty))
+    const { exitCode, err } = await run('a', 'replica', 'verify')
+    expect([exitCode, err]).toEqual([
+      1,
+      expect.stringMatching(
+        /^hostline: the bucket lacks 1 of the messages in \S+: hostline replica snap/,
+      ),
+    ])
+    expect((await run('a', 'replica', 'snapshot')).exitCode).toBe(0)
+    expect((await run('a', 'replica', 'verify')).exitCode).toBe(0)
+  },
+)
 
 testAtLength.concurrent(
   'a snapshot without a piece is replaced by an older one in a restore, and by a new one of the leader',

@@ -1,11 +1,15 @@
+import { Database } from 'bun:sqlite'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Static } from '@sinclair/typebox'
 import { type Environment, readConfig } from '../config.ts'
 import { isRunning, mustBeWhole } from '../db/backup.ts'
-import { isInUse, prepareDirectory, takeDirectory } from '../db/open.ts'
-import { isoTime, timeOrNull } from '../lib/clock.ts'
+import { isInUse, openToInspect, prepareDirectory, takeDirectory } from '../db/open.ts'
+import { isoTime, minute, timeOrNull } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import { freeBytesAt } from '../lib/free-space.ts'
+import { firstIdAt } from '../lib/ids.ts'
+import type { SystemState } from '../modules/operator/model.ts'
 import { countRows, findRange, restoreDatabase } from '../replication/follower.ts'
 import type { Agreed } from '../replication/log.ts'
 import { type Head, type Node, openNode } from '../replication/node.ts'
@@ -164,8 +168,10 @@ async function verify(args: string[], terminal: Terminal) {
   const directory = mkdtempSync(join(node.dataDir, `replica-verify-${process.pid}-`))
   try {
     const path = join(directory, 'hostline.db')
+    const shippedUntil = isInUse(node.dataDir) ? await askShipped(node, terminal) : undefined
     const { at, entries } = await restoreDatabase(node, path)
     mustBeWhole(path, 'the bucket')
+    if (shippedUntil !== undefined) mustHaveRowsOf(node, path, shippedUntil - minute)
     const proof = { restorable_to: isoTime(at), entries, rows: countRows(path) }
     if (isJson) return terminal.out(JSON.stringify(proof, null, 2))
     const rows = Object.entries(proof.rows).map(([table, count]) => `${count} ${table}`)
@@ -177,6 +183,43 @@ async function verify(args: string[], terminal: Terminal) {
     throw new StartError(`the bucket cannot be restored: ${(cause as Error).message}`, { cause })
   } finally {
     rmSync(directory, { recursive: true })
+  }
+}
+
+/** @returns the time up to which the leader here says that the bucket has all, in ms since the epoch; undefined on a standby */
+async function askShipped(node: Node, terminal: Terminal): Promise<number | undefined> {
+  const head = await node.findHead()
+  if (!head || !isLeader(node, head)) return undefined
+  let until: number | undefined
+  await withService(terminal, async (call) => {
+    const { replication } = await call<Static<typeof SystemState>>('GET', '/v1/admin/system')
+    // Another command may have the directory, which ships nothing.
+    if (replication) until = Date.now() - replication.lag_seconds * 1_000
+  })
+  return until
+}
+
+const comparedTables = ['users', 'messages', 'tickets']
+
+/** Compares the rows before a time with those of the leader here. Those removed since only make them fewer here.
+ *  @throws StartError when the bucket lacks some */
+function mustHaveRowsOf({ dataDir }: Node, path: string, before: number) {
+  const own = openToInspect(dataDir)
+  const restored = new Database(path)
+  try {
+    for (const table of comparedTables) {
+      const query = `SELECT count(*) FROM ${table} WHERE id < ?`
+      const [here = 0, there = 0] = [own.sqlite, restored].map((database) =>
+        Number(database.query(query).values(firstIdAt(before))[0]?.[0]),
+      )
+      if (here <= there) continue
+      throw new StartError(
+        `the bucket lacks ${here - there} of the ${table} in ${dataDir}: hostline replica snapshot stores them`,
+      )
+    }
+  } finally {
+    own.close()
+    restored.close()
   }
 }
 

@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
+import type { Clock } from '../../src/lib/clock.ts'
 import { hostline } from './command.ts'
 import { memoryFolder, temporaryDirectory } from './directory.ts'
 import { startObjectStore } from './object-store.ts'
@@ -10,6 +11,7 @@ type Options = {
   environment?: Record<string, string>
   /** The URL of the bucket, by default that of the store. */
   bucket?: string
+  clock?: Clock
 }
 export type People = { a: Person; b: Person; conversationId: string }
 
@@ -61,7 +63,13 @@ export async function replicas() {
 
     async start(name: string, options: Options = {}) {
       const environment = environmentOf(options)
-      const service = await startService({ dataDir: directory(name), listen: true, environment })
+      const { clock } = options
+      const service = await startService({
+        dataDir: directory(name),
+        listen: true,
+        environment,
+        ...(clock && { clock }),
+      })
       running.push(service)
       return service
     },
