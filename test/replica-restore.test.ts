@@ -74,6 +74,17 @@ test('a restore replaces a database only with --force, and keeps the old one', a
   expect(messagesIn(place.directory('forced'))).toEqual(['one', 'two', 'three'])
 })
 
+test('a restore replaces the copy of a standby, and keeps it, too', async () => {
+  const directory = place.directory('standby')
+  mkdirSync(directory)
+  writeFileSync(join(directory, 'replica.db'), 'a copy')
+  const { exitCode, out } = await place.restore('standby')
+  const kept = readdirSync(directory).find((name) => name.startsWith('hostline-replaced-')) ?? ''
+  expect([exitCode, out]).toEqual([0, expect.stringContaining(kept)])
+  expect(readFileSync(join(directory, kept), 'utf8')).toBe('a copy')
+  expect(readdirSync(directory)).not.toContain('replica.db')
+})
+
 test.each([['--at yesterday'], ['--at'], ['--at 2026-13-01T00:00:00Z'], ['--since x']])(
   'a restore with %p is wrong usage',
   async (given) => {

@@ -16,14 +16,21 @@ import { filesDirectory } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import { intoOneFile, moveInto, removeDatabase, writePaced } from './backup.ts'
 import { replaceDirectory, unpackFiles } from './file-backup.ts'
-import { databaseFile, explainFailure, lockDirectory, lockFile, prepareDirectory } from './open.ts'
+import {
+  databaseFile,
+  explainFailure,
+  lockDirectory,
+  lockFile,
+  prepareDirectory,
+  replicaCopyFile,
+} from './open.ts'
 import { pieceBytes } from './pieces.ts'
 import { unseal } from './seal.ts'
 import { letOldShrink } from './shrinking.ts'
 
 type Options = {
   isForced: boolean
-  /** The new name of the replaced database, in the same directory. Its files are kept beside it. */
+  /** The new name of the replaced database, or copy of a standby, in the same directory. Its files are kept beside it. */
   asideName: string
   /** Called once the new database is in place. */
   whenInPlace?: (() => void) | undefined
@@ -61,8 +68,7 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
   const staged = `${path}.restoring`
   const stagedFiles = `${join(directory, filesDirectory)}.restoring`
   try {
-    const isReplacing = hasData(path)
-    if (isReplacing && !options.isForced) {
+    if (hasData(path) && !options.isForced) {
       throw new StartError(
         `there is a database in ${directory}: --force replaces it, and keeps it aside`,
       )
@@ -71,16 +77,17 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
     rmSync(stagedFiles, { recursive: true, force: true })
     const hasFiles = await source.stage(staged, stagedFiles)
     const aside = join(directory, options.asideName)
-    if (isReplacing) keepAside(path, aside)
-    // SQLite would apply a leftover wal to the new database.
-    else removeDatabase(path)
+    const copy = join(directory, replicaCopyFile)
+    const databaseAside = keepFormer(path, copy, aside)
     const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
     putDatabase(staged, path, () => {
       if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
     })
+    // Nothing would delete from it what the leader deletes.
+    rmSync(copy, { force: true })
     options.whenInPlace?.()
     chownToDirectoryOwner(directory, hasFiles)
-    return [isReplacing ? aside : undefined, filesAside].filter((it) => it !== undefined)
+    return [databaseAside, filesAside].filter((it) => it !== undefined)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
     throw new StartError(`${source.name} cannot be restored: ${explainFailure(cause)}`, { cause })
@@ -89,6 +96,20 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
     rmSync(stagedFiles, { recursive: true, force: true })
     unlock()
   }
+}
+
+/** Keeps the database, or else the copy of a standby.
+ *  @returns `aside`, if there was one */
+function keepFormer(path: string, copy: string, aside: string): string | undefined {
+  if (hasData(path)) {
+    keepAside(path, aside)
+    return aside
+  }
+  // SQLite would apply a leftover wal to the new database.
+  removeDatabase(path)
+  if (!existsSync(copy)) return undefined
+  linkSync(copy, aside)
+  return aside
 }
 
 // Called before the database is replaced, because the database names the files.
