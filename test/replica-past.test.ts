@@ -285,6 +285,7 @@ testAtLength.concurrent('a missing log entry is named by the proof of a restore'
   const { place, service, people, run } = await begun()
   await say(service, people, 'one')
   await say(service, people, 'two')
+  const [entry = ''] = place.store.keys('log/').slice(-2)
   const whole = await run('a', 'replica', 'verify', '--json')
   expect([whole.exitCode, JSON.parse(whole.out)]).toEqual([
     0,
@@ -301,7 +302,6 @@ testAtLength.concurrent('a missing log entry is named by the proof of a restore'
     environment: { ...place.environmentOf(byBucket), MIN_FREE_MB: '1000000000' },
   })
   expect([exitCode, err]).toEqual([1, expect.stringMatching(/ needs \d+ MB more on the disk$/)])
-  const [entry = ''] = place.store.keys('log/').slice(-2)
   place.store.delete(entry)
   const broken = await run('a', 'replica', 'verify')
   expect([broken.exitCode, broken.err]).toEqual([
