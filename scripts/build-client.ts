@@ -14,10 +14,15 @@ import { fileURLToPath } from 'node:url'
 const project = fileURLToPath(new URL('..', import.meta.url))
 const folder = join(project, 'client')
 
-/** Modules beside the client itself. Each imports only types of it, and of the state. */
+/** Modules beside the client itself. Of the state they import only types. */
 const modules = ['state', 'react', 'preact', 'vue', 'svelte', 'webhook']
 /** The state's list is bundled with it, and has types of its own. */
 const parts = [...modules, 'list']
+
+/** Other modules import the client as it is published, so that its errors are of the same classes everywhere. */
+const beside = ['--external', '*/client.ts']
+const published = (script: string) =>
+  script.replaceAll(/(["'])\.\/client\.ts\1/g, '$1./client.js$1')
 
 /** Builds the package in client/dist: `bun scripts/build-client.ts` prints the path of its archive. */
 if (import.meta.main) console.log(packClient(join(folder, 'dist')))
@@ -33,7 +38,9 @@ export function packClient(destination: string): string {
   for (const name of ['client', ...modules]) {
     const entry = join(folder, 'src', `${name}.ts`)
     const build = [process.execPath, 'build', entry, '--target=browser', '--packages=external']
-    run([...build, '--format=esm', '--sourcemap=linked', '--outdir', built])
+    run([...build, ...beside, '--format=esm', '--sourcemap=linked', '--outdir', built])
+    const script = join(built, `${name}.js`)
+    writeFileSync(script, published(readFileSync(script, 'utf8')))
   }
   const types = emitTypes()
   writeFileSync(join(built, 'client.d.ts'), mergeTypes(types, 'client'))

@@ -57,6 +57,15 @@ describe('the package', () => {
     expect((await old)?.output).toBe((await newest)?.output ?? '')
   })
 
+  test('has each class once, so that the stores recognise the errors of the client', async () => {
+    const names = ['client', 'state', 'react', 'preact', 'vue', 'svelte', 'webhook']
+    const home = consumer.path('node_modules/hostline-client')
+    const scripts = await Promise.all(names.map((name) => Bun.file(`${home}/${name}.js`).text()))
+    const classes = scripts.flatMap((script) => script.match(/^class \w+/gm) ?? [])
+    expect(classes).toContain('class ApiError')
+    expect(classes).toEqual([...new Set(classes)])
+  })
+
   test('has types that match the service’s descriptions', async () => {
     const path = join(project, 'client/src/schema.ts')
     expect(await Bun.file(path).text()).toBe(await generateTypes())
