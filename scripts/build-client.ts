@@ -60,11 +60,16 @@ export function clientPackage(): string {
   return bytes.toString('base64')
 }
 
-/** The client as one module. It, `clientTypes` and `clientPackage` run as macros while the executable is built, where `Bun.build` is
- *  not available. */
-export function clientScript(): string {
-  const entry = join(folder, 'src/client.ts')
-  return run([process.execPath, 'build', entry, '--format=esm', '--target=browser', '--minify'])
+/** The client as one module. It, `stateScript`, `clientTypes` and `clientPackage` run as macros while the executable is built, where
+ *  `Bun.build` is not available. */
+export const clientScript = (): string => minified('client')
+
+/** The stores as one module beside the client's. */
+export const stateScript = (): string => minified('state')
+
+function minified(name: string): string {
+  const build = [process.execPath, 'build', join(folder, `src/${name}.ts`), '--target=browser']
+  return published(run([...build, ...beside, '--format=esm', '--minify']))
 }
 
 /** The types of the client in one file. */

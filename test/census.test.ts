@@ -99,6 +99,7 @@ test('only the intended routes are open', () => {
     '/reset-password',
     '/service-worker.js',
     '/set-up',
+    '/state.js',
     '/undo-email',
     '/v1/.well-known/jwks.json',
     '/v1/asyncapi.json',

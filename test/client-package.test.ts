@@ -130,6 +130,9 @@ describe('the package', () => {
     const { status, headers } = await service.call('GET', '/client.js')
     expect([status, headers.get('access-control-allow-origin')]).toEqual([200, '*'])
     expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+    const state = await service.call('GET', '/state.js')
+    expect(state.body).toMatch(/^import\{[\w,\s]+\}from"\.\/client\.js";/)
+    expect(state.headers.get('access-control-allow-origin')).toBe('*')
   })
 })
 

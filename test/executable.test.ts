@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { dependencies } from '../package.json' with { type: 'json' }
-import { clientScript, clientTypes } from '../scripts/build-client.ts'
+import { clientScript, clientTypes, stateScript } from '../scripts/build-client.ts'
 import { createSbom } from '../scripts/sbom.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -96,6 +96,7 @@ test('serves the client with its types and a service worker', async () => {
   await using server = await startServer({ command: [executable], cwd: emptyFolder('client') })
   const read = async (path: string) => (await fetch(server.base + path)).text()
   expect(await read('/client.js')).toBe(clientScript())
+  expect(await read('/state.js')).toBe(stateScript())
   expect(await read('/client.d.ts')).toBe(clientTypes())
   const archive = Bun.gunzipSync(
     await (await fetch(`${server.base}/hostline-client.tgz`)).arrayBuffer(),

@@ -150,6 +150,7 @@ describe('the description', () => {
       'GET /reset-password',
       'GET /service-worker.js',
       'GET /set-up',
+      'GET /state.js',
       'GET /undo-email',
       'GET /v1/avatars/{hue}/{file}',
       'GET /verify-email',

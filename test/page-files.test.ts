@@ -45,40 +45,40 @@ test('assets have a hash in their name, and are cached forever', async () => {
   expect((await get(service.app, '/assets/constructor')).status).toBe(404)
 })
 
-test.each(['/v1/openapi.json', '/v1/asyncapi.json', '/client.js', '/client.d.ts', '/docs'])(
-  '%s is compressed, and sent again only after a change',
-  async (path) => {
-    await using service = await startService({ environment: { CORS_ORIGINS: 'https://a.example' } })
-    const plain = await get(service.app, path, { origin: 'https://a.example' })
-    const text = await plain.text()
-    expect(plain.headers.get('vary')).toContain('Accept-Encoding')
-    const tags = [plain.headers.get('etag')]
-    for (const [encoding, decode] of Object.entries(decoders)) {
-      const accept = { 'accept-encoding': `zstd, ${encoding}` }
-      const answer = await get(service.app, path, accept)
-      const { headers } = answer
-      const bytes = new Uint8Array(await answer.arrayBuffer())
-      expect([headers.get('content-encoding'), decode(bytes).toString() === text]).toEqual([
-        encoding,
-        true,
-      ])
-      expect(bytes.length).toBeLessThan(text.length / 2)
-      const tag = headers.get('etag') ?? ''
-      tags.push(tag)
-      for (const known of [tag, `"else", W/${tag}`, '*']) {
-        const again = await get(service.app, path, { ...accept, 'if-none-match': known })
-        expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([
-          304,
-          '',
-          tag,
-        ])
-      }
+test.each([
+  '/v1/openapi.json',
+  '/v1/asyncapi.json',
+  '/client.js',
+  '/state.js',
+  '/client.d.ts',
+  '/docs',
+])('%s is compressed, and sent again only after a change', async (path) => {
+  await using service = await startService({ environment: { CORS_ORIGINS: 'https://a.example' } })
+  const plain = await get(service.app, path, { origin: 'https://a.example' })
+  const text = await plain.text()
+  expect(plain.headers.get('vary')).toContain('Accept-Encoding')
+  const tags = [plain.headers.get('etag')]
+  for (const [encoding, decode] of Object.entries(decoders)) {
+    const accept = { 'accept-encoding': `zstd, ${encoding}` }
+    const answer = await get(service.app, path, accept)
+    const { headers } = answer
+    const bytes = new Uint8Array(await answer.arrayBuffer())
+    expect([headers.get('content-encoding'), decode(bytes).toString() === text]).toEqual([
+      encoding,
+      true,
+    ])
+    expect(bytes.length).toBeLessThan(text.length / 2)
+    const tag = headers.get('etag') ?? ''
+    tags.push(tag)
+    for (const known of [tag, `"else", W/${tag}`, '*']) {
+      const again = await get(service.app, path, { ...accept, 'if-none-match': known })
+      expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', tag])
     }
-    expect(new Set(tags).size).toBe(3)
-    const refused = await get(service.app, path, { 'accept-encoding': 'br;q=0, gzip;q=0.0' })
-    expect(refused.headers.has('content-encoding')).toBe(false)
-  },
-)
+  }
+  expect(new Set(tags).size).toBe(3)
+  const refused = await get(service.app, path, { 'accept-encoding': 'br;q=0, gzip;q=0.0' })
+  expect(refused.headers.has('content-encoding')).toBe(false)
+})
 
 const decoders = { gzip: gunzipSync, br: brotliDecompressSync }
 

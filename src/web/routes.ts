@@ -31,6 +31,7 @@ export function webRoutes(options: WebRoutesOptions) {
     .use(routeBase)
     .use(pageRoutes(options))
     .get('/client.js', ({ set, request }) => clientFile(set, request, 'script'), hidden)
+    .get('/state.js', ({ set, request }) => clientFile(set, request, 'state'), hidden)
     .get('/client.d.ts', ({ set, request }) => clientFile(set, request, 'types'), hidden)
     .get('/hostline-client.tgz', ({ set, request }) => clientFile(set, request, 'package'), hidden)
     .get('/service-worker.js', ({ set }) => asset(set, 'text/javascript', serviceWorker), hidden)
@@ -82,12 +83,13 @@ function asset({ headers }: ResponseSet, type: string, text: string) {
 
 const clientTypes = {
   script: 'text/javascript; charset=utf-8',
+  state: 'text/javascript; charset=utf-8',
   types: 'text/plain; charset=utf-8',
   package: 'application/gzip',
 } as const
 const clientFiles = new Map<string, Promise<Compressed>>()
 
-/** The client's script, its types or its npm package. Pages of other origins may load them. */
+/** The client's script, its stores, its types or its npm package. Pages of other origins may load them. */
 async function clientFile(set: ResponseSet, request: Request, name: keyof typeof clientTypes) {
   const file = clientFiles.get(name) ?? readClientFile(name)
   clientFiles.set(name, file)
