@@ -6,6 +6,7 @@ import {
   choose,
   expectAccessible,
   expectNarrowAccessible,
+  expectWholeWords,
   password,
   startPages,
 } from './support/pages.ts'
@@ -420,7 +421,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
         'Long',
         `${'ميرا'.repeat(8)} ${'Konstantinopolitanische'.repeat(2)}`,
       )
-      const id = await long.open('Statements')
+      const id = await long.open(`Statements${'_of_March'.repeat(20)}`)
       await long.open('Another matter with a rather long subject, which the details list')
       const roof = Buffer.from(await new Bun.Image(png).resize(900, 700).jpeg().bytes())
       const name = 'Kontoauszug_2026-03-31_Musterbank_Girokonto_Original.pdf'
@@ -450,6 +451,8 @@ describe.skipIf(!tools.chromium)('the desk', () => {
       await expectAccessible(page)
       await page.keyboard.press('3')
       const toast = page.locator('.toast', { hasText: 'Priority: High' })
+      await toast.waitFor()
+      await expectWholeWords(page)
       const [box, field] = [
         await toast.boundingBox(),
         await page.locator('.composer').boundingBox(),

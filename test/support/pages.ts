@@ -167,7 +167,30 @@ async function expectFits(page: Page) {
     .filter((one) => /auto|scroll/.test(getComputedStyle(one).overflowX))
     .map(({ outerHTML }) => outerHTML.slice(0, 200))`)
   expect(cut).toEqual([])
+  await expectWholeWords(page)
 }
+
+/** Long texts may break anywhere, but what stands beside them keeps its short words whole. */
+export async function expectWholeWords(page: Page) {
+  expect(await page.evaluate(brokenWords)).toEqual([])
+}
+
+const brokenWords = `(() => {
+  const found = []
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  const range = document.createRange()
+  while (walker.nextNode()) {
+    const { currentNode: node } = walker
+    if (!node.parentElement.checkVisibility() || node.parentElement.closest('code, pre')) continue
+    for (const { 0: word, index } of node.data.matchAll(/(?<!\\S)[\\p{L}\\p{N}]{2,12}(?!\\S)/gu)) {
+      range.setStart(node, index)
+      range.setEnd(node, index + word.length)
+      const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)))
+      if (lines.size > 1) found.push(word + ' in ' + node.parentElement.outerHTML.slice(0, 200))
+    }
+  }
+  return found
+})()`
 
 async function violations(page: Page, part: string, options: object = {}) {
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe)
