@@ -59,6 +59,8 @@ describe.skipIf(!tools.chromium)('the demo', () => {
 
   const accessibleOnPhone = async () => {
     await expectNarrowAccessible(page)
+    const talk = await left.panel.locator('.thread > .scroll').boundingBox()
+    expect(talk?.height).toBeGreaterThan(250)
     expect(await right.panel.isVisible()).toBe(false)
     await page.getByLabel('Personnes').getByRole('link').last().click()
     await right.panel.waitFor()
