@@ -58,7 +58,7 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await expectAccessible(page)
   })
 
-  testAtLength('another area begins at its top', async () => {
+  testAtLength('another area begins at its top, and Back leads to where one was', async () => {
     await page.setViewportSize({ width: 1280, height: 300 })
     const top = () => page.locator('#main').evaluate(({ scrollTop }) => scrollTop)
     await page.locator('#main').evaluate((main) => main.scrollTo(0, 200))
@@ -66,7 +66,8 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await page.getByRole('navigation').getByRole('link', { name: 'Account' }).click()
     await page.getByRole('heading', { name: 'Account' }).waitFor()
     expect(await top()).toBe(0)
-    await follow('System')
+    await page.goBack()
+    await waitFor(async () => (await top()) === 200, 'the place in the overview')
   })
 
   testAtLength('a fault of a page is shown as such, and the other pages go on', async () => {

@@ -16,7 +16,7 @@ import { Avatar } from '../kit/avatar.tsx'
 import { Button, IconButton } from '../kit/button.tsx'
 import { count } from '../kit/format.ts'
 import { lazy, loadAllPages } from '../kit/lazy.tsx'
-import { navigate, openTitle, path } from '../kit/router.ts'
+import { navigate, openTitle, path, restoreScroll, scrolled } from '../kit/router.ts'
 import { showShortcuts, useShortcut } from '../kit/shortcuts.tsx'
 import { ErrorBoundary } from '../kit/states.tsx'
 import { fill, texts } from '../kit/texts.tsx'
@@ -68,10 +68,11 @@ export function Shell() {
     const timer = setTimeout(loadAllPages, idleMilliseconds)
     return () => clearTimeout(timer)
   }, [])
-  // Another page begins at its top.
+  // Another page begins at its top, unless Back has led to it.
   useEffect(() => {
     if (main.current) main.current.scrollTop = 0
   }, [path.value])
+  useEffect(restoreScroll, [scrolled.value])
   useSignalEffect(() => {
     const area = areaNamed(path.value)
     const parts = [openTitle.value, area && titles[area.name], platform]

@@ -7,7 +7,20 @@ const address = signal(new URL(location.href))
 export const path = computed(() => address.value.pathname)
 export const query = computed(() => address.value.searchParams)
 
-addEventListener('popstate', () => {
+/** How far the parts of the page were scrolled when it was left, after Back or Forward has led to it. */
+export const scrolled = signal<number[] | undefined>(undefined)
+// The window itself does not scroll.
+const scrollers = () => document.querySelectorAll('#main, .virtual')
+
+/** Scrolls a page that is shown again to where it was left. */
+export function restoreScroll(): void {
+  const tops = scrolled.value
+  if (!tops) return
+  for (const [index, part] of scrollers().entries()) part.scrollTop = tops[index] ?? 0
+}
+
+addEventListener('popstate', (event) => {
+  scrolled.value = event.state ?? undefined
   address.value = new URL(location.href)
 })
 
@@ -15,8 +28,14 @@ addEventListener('popstate', () => {
 export function navigate(to: string, how: 'push' | 'replace' = 'push'): void {
   const next = new URL(to, location.href)
   if (next.href === address.value.href) return
-  if (how === 'push') history.pushState(null, '', next)
-  else history.replaceState(null, '', next)
+  if (how === 'push') {
+    history.replaceState(
+      [...scrollers()].map(({ scrollTop }) => scrollTop),
+      '',
+    )
+    history.pushState(null, '', next)
+  } else history.replaceState(null, '', next)
+  scrolled.value = undefined
   address.value = next
 }
 
