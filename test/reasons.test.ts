@@ -229,6 +229,13 @@ test('a page of an origin that is not allowed is logged once an hour, and shown 
   expect(message).toContain('https://8.example.com')
 })
 
+test('an own page under another name than the public one is not taken for a refused one', async () => {
+  await using service = await startService()
+  const own = { origin: 'http://192.0.2.1:3000', host: '192.0.2.1:3000' }
+  await service.call('GET', '/v1/users/me', { headers: own })
+  expect(service.logged.filter((line) => line.includes('CORS_ORIGINS'))).toEqual([])
+})
+
 test('a refused origin is no warning once it is allowed, or after a day', async () => {
   const clock = createTestClock()
   await using service = await startService({

@@ -23,6 +23,11 @@ export function createCors({ config, clock }: Core, onRefused: (origin: string) 
     onRefused(origin)
   }
 
+  /** A page of this service, reached by another name than its public one. Its requests need no CORS, but with configured
+   *  origins its socket is refused. */
+  const isOwnPage = (origin: string, request: Headers) =>
+    origins.length === 0 && origin.endsWith(`://${request.get('host')}`)
+
   return (request: Headers): Record<string, string> => {
     const origin = request.get('origin')
     if (origin !== null && origins.includes(origin)) {
@@ -33,7 +38,7 @@ export function createCors({ config, clock }: Core, onRefused: (origin: string) 
       }
     }
     // `null` names nobody: a form on a page without a referrer sends it, as that of the mail preferences does.
-    if (origin !== null && origin !== 'null') report(origin)
+    if (origin !== null && origin !== 'null' && !isOwnPage(origin, request)) report(origin)
     return origin === null || origins.length === 0 ? {} : { vary: 'Origin' }
   }
 }
