@@ -231,7 +231,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
   )
 
   testAtLength(
-    'a resolved ticket makes way for the next, which is read by one request',
+    'an answered or resolved ticket makes way for the next, which is read by one request',
     async () => {
       const liv = await customer('Liv')
       for (const subject of ['Way one', 'Way two', 'Way three']) await liv.open(subject)
@@ -257,6 +257,13 @@ describe.skipIf(!tools.chromium)('the desk', () => {
       await said('Way')
       const twice = reads.filter((read, at) => read.startsWith('GET') && reads.indexOf(read) !== at)
       expect(twice).toEqual([])
+      await choose(page, 'Status after sending', 'Send and open the next')
+      await page.getByRole('textbox', { name: 'Reply' }).fill('On our way.')
+      await button('Send and open the next').click()
+      await opened(1)
+      await said('Way')
+      // It stays chosen for the next ticket.
+      await choose(page, 'Status after sending', 'Send, status as it is')
     },
   )
 

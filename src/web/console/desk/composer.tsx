@@ -25,15 +25,20 @@ type ComposerProps = {
   requested: { kind: Kind } | undefined
   update: (change: (ticket: DeskTicket) => DeskTicket) => void
   refresh: () => void
-  /** Called after a reply that settles the ticket. */
-  onSettled: () => void
+  /** Called after a reply that settles the ticket, or after which the author wants the next one. */
+  onDone: () => void
 }
+
+/** What a reply does besides: nothing, sets a status, or opens the next ticket. */
+type AfterSending = '' | Status | 'next'
+/** Kept for the next ticket. */
+let opensNext = false
 
 /** Writes a reply to the owner, or a note for admins. */
 export function Composer(props: ComposerProps) {
-  const { ticket, seenId, requested, onSettled } = props
+  const { ticket, seenId, requested, onDone } = props
   const [kind, setKind] = useState<Kind>('reply')
-  const [status, setStatus] = useState<Status | ''>('')
+  const [after, setAfter] = useState<AfterSending>(opensNext ? 'next' : '')
   const area = useRef<HTMLTextAreaElement>(null)
   const { drafts, edit, clear, attemptOf } = useDrafts(ticket.id)
   const draft = drafts[kind]
@@ -60,12 +65,13 @@ export function Composer(props: ComposerProps) {
     edit(kind, (before) => ({ ...before, tried }))
     sentKind.current = kind
     const { clientId } = tried
+    const status = after === 'next' ? '' : after
     const isSent = await sender.send(kind, { draft, status, lastMessageId, clientId })
     if (!isSent) return
     clear(kind, draft)
-    if (kind === 'reply') setStatus('')
+    if (kind === 'reply' && after !== 'next') setAfter('')
     area.current?.focus()
-    if (kind === 'reply' && (status === 'resolved' || status === 'closed')) onSettled()
+    if (kind === 'reply' && ['next', 'resolved', 'closed'].includes(after)) onDone()
   }
 
   useLayoutEffect(() => {
@@ -121,8 +127,11 @@ export function Composer(props: ComposerProps) {
         <Tools kind={kind} addFiles={sending.take} openCanned={openCanned} />
         <SendButton
           kind={kind}
-          status={status}
-          choose={setStatus}
+          after={after}
+          choose={(chosen) => {
+            opensNext = chosen === 'next'
+            setAfter(chosen)
+          }}
           isBusy={sender.isBusy}
           isReady={isReady}
         />
@@ -287,16 +296,16 @@ function Tools({ kind, addFiles, openCanned }: ToolsProps) {
 
 type SendButtonProps = {
   kind: Kind
-  status: Status | ''
-  choose: (status: Status | '') => void
+  after: AfterSending
+  choose: (after: AfterSending) => void
   isBusy: boolean
   isReady: boolean
 }
 
-/** A send button with a menu for the status of the ticket. */
-function SendButton({ kind, status, choose, isBusy, isReady }: SendButtonProps) {
+/** A send button with a menu for what comes after. */
+function SendButton({ kind, after, choose, isBusy, isReady }: SendButtonProps) {
   const isReply = kind === 'reply'
-  const action = status && isReply ? words.sendAnd[status] : isReply ? words.send : words.addNote
+  const action = after && isReply ? words.sendAnd[after] : isReply ? words.send : words.addNote
   return (
     <span class="split">
       <Button submits tone="primary" title={words.sendHint} disabled={!isReady || isBusy}>
@@ -306,11 +315,13 @@ function SendButton({ kind, status, choose, isBusy, isReady }: SendButtonProps) 
         <Select
           class="button primary"
           label={words.afterSending}
-          value={status}
+          value={after}
           text=""
           options={[
             ['', words.sendOnly],
-            ...statuses.map((value) => [value, words.sendAnd[value]] as const),
+            ...(['next', ...statuses] as const).map(
+              (value) => [value, words.sendAnd[value]] as const,
+            ),
           ]}
           choose={choose}
         />

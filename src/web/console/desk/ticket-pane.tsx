@@ -111,7 +111,7 @@ export function TicketPane({ id, row, nextId, hasSelection }: TicketPaneProps) {
             ticket={ticket}
             detail={ticket.data}
             requested={requested}
-            onSettled={advance}
+            onDone={advance}
           />
         ) : (
           <ThreadSkeleton />
@@ -126,10 +126,10 @@ type ConversationProps = {
   ticket: ReturnType<typeof useTicket>
   detail: DeskTicket
   requested: { kind: Kind } | undefined
-  onSettled: () => void
+  onDone: () => void
 }
 
-function Conversation({ ticket, detail, requested, onSettled }: ConversationProps) {
+function Conversation({ ticket, detail, requested, onDone }: ConversationProps) {
   const [seenId, setSeenId] = useState<string>()
   return (
     <>
@@ -140,7 +140,7 @@ function Conversation({ ticket, detail, requested, onSettled }: ConversationProp
         requested={requested}
         update={ticket.update}
         refresh={ticket.refresh}
-        onSettled={onSettled}
+        onDone={onDone}
       />
     </>
   )
