@@ -17,6 +17,7 @@ export async function check(world: World): Promise<void> {
     if (world.hasChanged(account)) await checkAll(world, account)
   }
   for (const session of step.suspects) await checkSession(world, session)
+  for (const link of step.dead) await tryLink(world, link)
   await checkSockets(world)
   world.pass()
 }

@@ -166,6 +166,7 @@ export async function beginWorld(stage: Stage) {
   let suspects: Session[] = []
   /** Sessions that this step has ended, for the audit log. */
   let justEnded: Session[] = []
+  let justDied: Link[] = []
   let actedBy: { id: string; on: string } | undefined
   let names = 0
   let readLines = service.logged.length
@@ -199,11 +200,16 @@ export async function beginWorld(stage: Stage) {
     justEnded.push(session)
   }
 
-  function killLinks(account: Account, ...kinds: LinkKind[]): void {
+  function killWhere(mustDie: (link: Link) => boolean): void {
     for (const link of links) {
-      if (link.account === account && kinds.includes(link.kind)) link.isDead = true
+      if (link.isDead || !mustDie(link)) continue
+      link.isDead = true
+      justDied.push(link)
     }
   }
+
+  const killLinks = (of: Account, ...kinds: LinkKind[]) =>
+    killWhere(({ account, kind }) => account === of && kinds.includes(kind))
 
   /** Resolves when the newest mails, with their links, have arrived. */
   async function readMail(account: Account): Promise<void> {
@@ -458,10 +464,10 @@ export async function beginWorld(stage: Stage) {
 
     killUndo(account: Account, change: { address: string; until?: number }) {
       const { address, until = Number.POSITIVE_INFINITY } = change
-      for (const link of links) {
+      killWhere((link) => {
         const isOne = link.account === account && link.kind === 'undo-email'
-        if (isOne && (link.address === address || link.until >= until)) link.isDead = true
-      }
+        return isOne && (link.address === address || link.until >= until)
+      })
     },
 
     /** True if an address belongs to another account, or would after an undo. */
@@ -528,12 +534,14 @@ export async function beginWorld(stage: Stage) {
       const step = {
         suspects: [...suspects, ...justEnded],
         ended: justEnded,
+        dead: justDied,
         actedBy,
         rows: auditRowsSince(lastAuditRow),
       }
       lastAuditRow = newestAuditRow()
       suspects = []
       justEnded = []
+      justDied = []
       actedBy = undefined
       return step
     },
