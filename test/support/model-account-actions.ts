@@ -592,11 +592,12 @@ const weights = {
   reset: 4,
   refresh: 4,
   replay: 2,
-  addDevice: 3,
+  addDevice: 6,
   openSession: 2,
   openSocket: 2,
   changeByAdmin: 3,
   patchByPlatform: 3,
+  moveByPlatform: 3,
   undo: 6,
 }
 
