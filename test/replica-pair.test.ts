@@ -235,14 +235,18 @@ async function raceForLead(pair: Pair, whoIsFirst: 'standby' | 'former leader') 
   await a.end('SIGKILL')
   const { promise: again, resolve } = Promise.withResolvers<ReplicaNode>()
   const { promise: bothReach, resolve: letGo } = Promise.withResolvers<void>()
-  let reaching = 0
-  pair.store.faults.beforePut = async (key) => {
-    if (!key.startsWith('log/')) return
-    const turn = ++reaching
-    if (turn === 1) resolve(pair.start('a'))
-    if (turn === 2) letGo()
+  const reached: string[] = []
+  let place: string | undefined
+  // A request that times out is repeated.
+  pair.store.faults.beforePut = async (key, body) => {
+    if (key.startsWith('log/')) place ??= key
+    if (key !== place) return
+    const { node } = (await decodeEntry(body)).entry
+    if (!reached.includes(node)) reached.push(node)
+    if (reached.length === 1) resolve(pair.start('a'))
+    else letGo()
     await bothReach
-    if (turn === (whoIsFirst === 'standby' ? 2 : 1))
+    if (node !== reached[whoIsFirst === 'standby' ? 0 : 1])
       await waitFor(() => pair.store.get(key), 'the first of them')
   }
   return { again: await again, b, people }

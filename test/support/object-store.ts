@@ -5,7 +5,7 @@ type Objects = Map<string, StoredObject>
 type Store = { objects: Objects; faults: ReturnType<typeof createFaults>; now: () => number }
 type Call = Pick<Request, 'method' | 'headers'> & { url: URL; body: Uint8Array; fate: Fate }
 type Fate = ReturnType<typeof drawFate>
-type Hook = ((key: string) => void | Promise<void>) | undefined
+type Hook = ((key: string, body: Uint8Array) => void | Promise<void>) | undefined
 export type ObjectStore = Awaited<ReturnType<typeof startObjectStore>>
 
 const region = 'eu-west-1'
@@ -75,7 +75,7 @@ function createFaults(cutAll: () => void) {
     refusesConditions: false, // a PUT with If-None-Match gets NotImplemented
     conflicts: 0, // share of conditional PUTs that gets ConditionalRequestConflict, without effect
     clockOffset: 0, // how far the store's clock is ahead of ours
-    beforePut: undefined as Hook, // called with the short key before a PUT takes effect
+    beforePut: undefined as Hook, // called with the short key and the body before a PUT takes effect
     afterPut: undefined as Hook, // and between its effect and its answer
     secrets: [ownSecret], // which the store accepts
     random: Math.random,
@@ -223,7 +223,7 @@ async function handleObject(store: Store, call: Call, key: string): Promise<Resp
 
 async function put(store: Store, call: Call, key: string): Promise<Response> {
   const { objects, faults } = store
-  await faults.beforePut?.(shortKey(key))
+  await faults.beforePut?.(shortKey(key), call.body)
   if (faults.full) return failure(call.fate.coin ? 507 : 403, 'QuotaExceeded')
   const refusal = refuseCondition(store, call, objects.has(key))
   if (refusal) return refusal
@@ -231,7 +231,7 @@ async function put(store: Store, call: Call, key: string): Promise<Response> {
   // No await between the condition and the write: of two parallel creations one succeeds.
   const object = storedObject(call.body, store.now())
   objects.set(key, object)
-  await faults.afterPut?.(shortKey(key))
+  await faults.afterPut?.(shortKey(key), call.body)
   return new Response(null, { headers: { etag: object.etag } })
 }
 
