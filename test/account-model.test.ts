@@ -242,7 +242,7 @@ const mutations: Mutation[] = [
   },
   {
     name: 'a platform logs admins in',
-    file: `${accounts}/people/feed-users.ts`,
+    file: `${accounts}/people/user-admin.ts`,
     from: "if (user.role === 'admin') throw new AppError('admin_protected')",
     to: '',
   },
@@ -302,7 +302,7 @@ const mutations: Mutation[] = [
   },
   {
     name: 'a session opened by the platform is not audited',
-    file: `${accounts}/people/feed-users.ts`,
+    file: `${accounts}/people/user-admin.ts`,
     from: "audit.record({ action: 'session_opened', ...by, target: { type: 'user', id: user.id } })",
     to: '',
   },

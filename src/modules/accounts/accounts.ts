@@ -26,7 +26,6 @@ import {
   sessionView,
 } from './model.ts'
 import { feedUserRoutes } from './people/feed-user-routes.ts'
-import { createFeedUsers } from './people/feed-users.ts'
 import { createUserAdmin } from './people/user-admin.ts'
 import { userAdminRoutes } from './people/user-admin-routes.ts'
 import { userRoutes } from './people/user-routes.ts'
@@ -122,8 +121,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
   const parts = { ...base, bans, sessions, throttle: createLoginThrottle(core) }
   const recovery = createRecovery(core, parts)
   const accounts = createAccountService(core, { ...parts, recovery })
-  const userAdmin = createUserAdmin(core, base)
-  const feedUsers = createFeedUsers(core, { ...parts, userAdmin })
+  const userAdmin = createUserAdmin(core, parts)
 
   const avatarUrl = createAvatarUrls(core.config.publicUrl)
   const { profileView, managedView } = createUserViews(avatarUrl, base.factors.isOn)
@@ -204,7 +202,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       .use(credentialRoutes({ recovery, emailChange, totp }))
       .use(userRoutes({ accounts, sessions, profileView, sendExport }))
       .use(userAdminRoutes({ sessions, userAdmin, countPurged, managedView, sendExport }))
-      .use(feedUserRoutes({ feedUsers, managedView }))
+      .use(feedUserRoutes({ userAdmin, managedView }))
       .use(banRoutes(bans)),
     jobs: {
       ...createMailJobs(core, mailer, base),
@@ -251,17 +249,17 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     findPrincipal: sessionStore.findPrincipal,
     isConfirmed: ({ sessionId }: UserPrincipal, milliseconds: number) =>
       sessionStore.isConfirmedSince(sessionId, core.clock.now() - milliseconds),
-    resolveUser: feedUsers.resolve,
-    upsertUser: feedUsers.upsert,
+    resolveUser: userAdmin.resolve,
+    upsertUser: userAdmin.upsert,
     /** Creates a user without a password for a day, and begins a session.
      *  @throws banned */
     async createGuest(person: NewPerson, request: Request, ip: string) {
       bans.mustNotBeBanned(storedEmail(person.email), ip)
       const by = { actor: { type: 'system' }, ip } as const
-      const { user } = await feedUsers.upsert(person, by)
+      const { user } = await userAdmin.upsert(person, by)
       const end = { delayMilliseconds: day }
       await core.write(() => core.outbox.add('guest_end', { user_id: user.id }, end))
-      return feedUsers.openSession(user.id, clientOf(request, ip), by)
+      return userAdmin.openSession(user.id, clientOf(request, ip), by)
     },
     countAdminsWithoutTotp: base.factors.countAdminsWithout,
     namesOf: base.store.namesOf,

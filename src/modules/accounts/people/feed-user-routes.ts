@@ -12,7 +12,7 @@ import {
   PersonUpdate,
 } from '../model.ts'
 import { clientOf } from '../sign-in/sessions.ts'
-import { changesOf, type FeedUsers } from './feed-users.ts'
+import type { UserAdmin } from './user-admin.ts'
 
 const service = operations('Feed', { access: 'service', scope: 'users' })
 const sessionFeed = operations('Feed', { access: 'service', scope: 'sessions' })
@@ -21,9 +21,9 @@ type Query = Record<string, string | undefined>
 const { page, per_page } = listQuery()
 const lookup = { email: Email(), external_id: ExternalId }
 
-type Parts = { feedUsers: FeedUsers; managedView: ManagedView }
+type Parts = { userAdmin: UserAdmin; managedView: ManagedView }
 
-export function feedUserRoutes({ feedUsers, managedView: view }: Parts) {
+export function feedUserRoutes({ userAdmin, managedView: view }: Parts) {
   return new Elysia({ name: 'feed-users' })
     .use(routeBase)
     .get(
@@ -31,7 +31,7 @@ export function feedUserRoutes({ feedUsers, managedView: view }: Parts) {
       ({ query }) => {
         const { page, per_page, email, external_id: externalId }: Query = query
         const numbered = { ...(page && { page }), ...(per_page && { per_page }) }
-        return pageOf(numbered, (range) => feedUsers.lookUp({ email, externalId }, range), view)
+        return pageOf(numbered, (range) => userAdmin.lookUp({ email, externalId }, range), view)
       },
       service(
         'serviceListUsers',
@@ -43,7 +43,7 @@ export function feedUserRoutes({ feedUsers, managedView: view }: Parts) {
     .post(
       '/v1/service/users',
       async ({ body, context, set }) => {
-        const { user, isNew } = await feedUsers.upsert(body, context.by)
+        const { user, isNew } = await userAdmin.upsert(body, context.by)
         set.status = isNew ? 201 : 200
         return view(user)
       },
@@ -56,15 +56,13 @@ export function feedUserRoutes({ feedUsers, managedView: view }: Parts) {
     )
     .get(
       '/v1/service/users/:id',
-      ({ params }) => view(feedUsers.get(params.id)),
+      ({ params, context }) => view(userAdmin.get(params.id, context.by)),
       service('serviceGetUser', 'Shows a person.', { 200: ManagedUser }),
     )
     .patch(
       '/v1/service/users/:id',
-      async ({ params, body, context }) => {
-        const changes = { ...changesOf(body), disabled: body.disabled ?? undefined }
-        return view(await feedUsers.update(params.id, changes, context.by))
-      },
+      async ({ params, body, context }) =>
+        view(await userAdmin.update(params.id, body, context.by)),
       service(
         'serviceUpdateUser',
         'Changes a person’s role, status, address or profile. Absent fields keep their value. A new `email` holds at once. Without `email_verified: true` it is unverified and gets a verification mail; sessions stay. Links mailed before stop working. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin, nor change the role or the address of one, nor disable one.',
@@ -78,7 +76,7 @@ export function feedUserRoutes({ feedUsers, managedView: view }: Parts) {
     )
     .delete(
       '/v1/service/users/:id',
-      ({ params, context }) => feedUsers.remove(params.id, context.by),
+      ({ params, context }) => userAdmin.remove(params.id, context.by),
       service(
         'serviceDeleteUser',
         'Removes a person, as they could themselves. Messages stay, shown as from a deleted user. Services cannot remove admins.',
@@ -88,7 +86,7 @@ export function feedUserRoutes({ feedUsers, managedView: view }: Parts) {
     )
     .delete(
       '/v1/service/users/:id/sessions',
-      ({ params, context }) => feedUsers.endSessions(params.id, context.by),
+      ({ params, context }) => userAdmin.endSessions(params.id, context.by),
       service(
         'serviceDeleteSessions',
         'Logs a person out on every device; no admin.',
@@ -99,7 +97,7 @@ export function feedUserRoutes({ feedUsers, managedView: view }: Parts) {
     .post(
       '/v1/service/users/:id/sessions',
       ({ params, context, request }) =>
-        feedUsers.openSession(params.id, clientOf(request, context.ip), context.by),
+        userAdmin.openSession(params.id, clientOf(request, context.ip), context.by),
       sessionFeed(
         'serviceCreateSession',
         'Creates a session for a person whom the platform has authenticated. Works for everybody except admins, and requires no second factor. The scope `all` does not include `sessions`.',

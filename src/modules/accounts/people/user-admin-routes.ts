@@ -85,17 +85,14 @@ export function userAdminRoutes(parts: Parts) {
     )
     .get(
       '/v1/admin/users/:id',
-      ({ params }) => managedView(userAdmin.get(params.id)),
+      ({ params, context }) => managedView(userAdmin.get(params.id, context.by)),
       admin('adminGetUser', 'Shows a person.', { 200: ManagedUser }),
     )
     .patch(
       '/v1/admin/users/:id',
       async ({ params, body, context }) => {
-        const changes = {
-          role: body.role ?? undefined,
-          disabled: body.disabled ?? undefined,
-          emailVerified: body.email_verified ?? undefined,
-        }
+        const { role, disabled, email_verified } = body
+        const changes = { role, disabled, email_verified }
         return managedView(await userAdmin.update(params.id, changes, context.by))
       },
       sensitive(
@@ -137,7 +134,7 @@ export function userAdminRoutes(parts: Parts) {
     )
     .get(
       '/v1/admin/users/:id/export',
-      ({ params, context }) => sendExport(userAdmin.get(params.id), context),
+      ({ params, context }) => sendExport(userAdmin.get(params.id, context.by), context),
       admin(
         'adminExportUser',
         'Exports all data stored about a person. One export at a time and 5 an hour.',
@@ -173,7 +170,7 @@ export function userAdminRoutes(parts: Parts) {
     )
     .delete(
       '/v1/admin/users/:id/sessions',
-      ({ params, context }) => sessions.endAll(userAdmin.get(params.id).id, context.by),
+      ({ params, context }) => userAdmin.endSessions(params.id, context.by),
       sensitive('adminDeleteUserSessions', 'Logs a person out on every device.', { 204: null }),
     )
     .get(

@@ -1,35 +1,55 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../../core.ts'
 import type { AuditAction, By } from '../../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../../lib/errors.ts'
-import { findById, getById } from '../../../lib/ids.ts'
+import { getById, parseExternalId, parseId } from '../../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../../lib/list-range.ts'
 import { storedEmail } from '../../../lib/text.ts'
 import type { Role } from '../../../lib/vocabulary.ts'
 import type { AccountParts } from '../account-parts.ts'
-import type { UserChanges, UserRow } from '../store.ts'
+import type { Bans } from '../bans/bans.ts'
+import type { Authenticated, NewPerson, PersonUpdate } from '../model.ts'
+import type { Client, Sessions } from '../sign-in/sessions.ts'
+import { noPassword, type UserChanges, type UserRow } from '../store.ts'
 import { createUserSearchStore, type UserFilter } from './user-search-store.ts'
 
 type ProfileChanges = Pick<UserChanges, 'displayName' | 'avatarUrl' | 'externalId' | 'locale'>
-export type ManagedChanges = Pick<UserChanges, 'role' | 'email' | 'emailVerified'> &
+type ManagedChanges = Pick<UserChanges, 'role' | 'email' | 'emailVerified'> &
   ProfileChanges & { disabled?: boolean | undefined }
 
+type Update = Static<typeof PersonUpdate>
+/** Absent and undefined fields keep their value. */
+type PersonChanges = { [K in keyof Update]: Update[K] | undefined }
 type NewAccount = { email: string; role: Role; password: string }
+type Lookup = { email: string | undefined; externalId: string | undefined }
+type Parts = AccountParts & { sessions: Sessions; bans: Bans }
 
 export type UserAdmin = ReturnType<typeof createUserAdmin>
 
-/** Administration of accounts by operators and the platform. Each change is recorded in the audit log. */
-export function createUserAdmin(core: Core, parts: AccountParts) {
+/** Administration of accounts by operators and the platform, which may have accounts of its own. Each change is recorded in
+ *  the audit log. Resolve references inside the `write`, because an earlier write of a burst may have created the user. */
+export function createUserAdmin(core: Core, parts: Parts) {
   const { write, audit, outbox, clock } = core
   const { store, sessionStore, oneTimeTokens, passwords, queueMail, sentMails } = parts
+  const { sessions, bans } = parts
   const users = createUserSearchStore(core.orm)
 
   type Details = Record<string, string>
   const record = (action: AuditAction, id: string, by: By, details?: Details) =>
     audit.record({ action, ...by, target: { type: 'user', id }, ...(details && { details }) })
 
-  /** @throws not_found (unknown or deleted) */
-  const get = (idText: string): UserRow => existing(findById(idText, store.find))
+  function resolve(reference: string): string | undefined {
+    const externalId = parseExternalId(reference)
+    return externalId === undefined ? parseId(reference) : store.findByExternalId(externalId)?.id
+  }
+
+  /** For a service, `ext:` followed by an external id also identifies a user.
+   *  @throws not_found (unknown or deleted) */
+  function get(reference: string, { actor }: By): UserRow {
+    const id = actor.type === 'service_key' ? resolve(reference) : parseId(reference)
+    return existing(store.find(id ?? null))
+  }
 
   /** Finds a deleted user, too.
    *  @throws not_found */
@@ -129,6 +149,25 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     return current()
   }
 
+  function insert(person: NewPerson, by: By): UserRow {
+    const { role, email_verified: isVerified, display_name, external_id, locale } = person
+    const emailVerified = isVerified ?? false
+    if (role === 'admin') throw new AppError('admin_protected')
+    if (role === 'verified_user' && !emailVerified) throw invalidField('role', 'not_verified')
+    const user = parts.insert({
+      email: storedEmail(person.email),
+      displayName: display_name,
+      avatarUrl: person.avatar_url ?? null,
+      locale: locale ?? 'en',
+      role: roleOf(role ?? 'user', emailVerified),
+      emailVerified,
+      passwordHash: noPassword,
+      externalId: external_id ?? null,
+    })
+    record('user_created', user.id, by, { role: user.role })
+    return user
+  }
+
   return {
     /** Creates an account with a verified address.
      *  @throws email_taken */
@@ -148,15 +187,59 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
       })
     },
 
-    change,
+    /** Creates a user without a password, or updates the one with the same external id. First deletes an account with the
+     *  same address that was never verified.
+     *  @throws admin_protected (no admins) · email_taken · validation_error (`role`: verified_user without a verified address) */
+    upsert: (person: NewPerson, by: By): Promise<{ user: UserRow; isNew: boolean }> =>
+      write(() => {
+        const { external_id: externalId } = person
+        const known = externalId ? store.findByExternalId(externalId) : undefined
+        if (known) {
+          // Only a PATCH takes `null` for the generated picture.
+          const changes = { ...changesOf(person), avatarUrl: person.avatar_url ?? undefined }
+          return { user: change(known, changes, by), isNew: false }
+        }
+        removeSquatter(storedEmail(person.email), by)
+        return { user: insert(person, by), isNew: true }
+      }),
 
     /** @throws not_found, and as `change` */
-    update: (idText: string, changes: ManagedChanges, by: By): Promise<UserRow> =>
-      write(() => change(get(idText), changes, by)),
+    update: (reference: string, body: PersonChanges, by: By): Promise<UserRow> =>
+      write(() => {
+        const changes = { ...changesOf(body), disabled: body.disabled ?? undefined }
+        return change(get(reference, by), changes, by)
+      }),
 
     /** Deletes an account. Its messages stay, shown as from a deleted user.
-     *  @throws not_found · last_admin */
-    remove: (idText: string, by: By): Promise<void> => write(() => parts.remove(get(idText), by)),
+     *  @throws not_found · last_admin · admin_protected (an admin, by a service) */
+    remove: (reference: string, by: By): Promise<void> =>
+      write(() => {
+        const user = get(reference, by)
+        mustNotBeProtected(user, by)
+        parts.remove(user, by)
+      }),
+
+    /** Ends every session of a user.
+     *  @throws not_found · admin_protected (an admin, by a service) */
+    async endSessions(reference: string, by: By): Promise<void> {
+      const user = get(reference, by)
+      mustNotBeProtected(user, by)
+      await sessions.endAll(user.id, by)
+    },
+
+    /** Begins a session for a user whom the platform has authenticated.
+     *  @throws not_found · admin_protected (an admin) · recipient_gone (disabled) · banned */
+    async openSession(reference: string, client: Client, by: By): Promise<Authenticated> {
+      const session = await write(() => {
+        const user = get(reference, by)
+        if (user.role === 'admin') throw new AppError('admin_protected')
+        if (user.disabledAt !== null) throw new AppError('recipient_gone')
+        bans.mustNotBeBanned(user.email, client.ip)
+        audit.record({ action: 'session_opened', ...by, target: { type: 'user', id: user.id } })
+        return sessions.begin(user, client, true)
+      })
+      return sessions.authenticated(session)
+    },
 
     /** Deletes an account and what it has written; also what a deleted account has left.
      *  @throws not_found · last_admin */
@@ -175,7 +258,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
      *  @throws not_found · mail_throttled */
     mailReset: (idText: string, by: By): Promise<void> =>
       write(() => {
-        const user = get(idText)
+        const user = get(idText, by)
         sentMails.mustTake('reset_password', user.email)
         queueMail('password_reset_mail', user)
         record('password_reset_requested', user.id, by)
@@ -185,7 +268,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
      *  @throws not_found */
     viewSessions: (idText: string, by: By): Promise<UserRow> =>
       write(() => {
-        const user = get(idText)
+        const user = get(idText, by)
         record('sessions_viewed', user.id, by)
         return user
       }),
@@ -194,14 +277,14 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
      *  @throws not_found */
     removeFactor: (idText: string, by: By): Promise<void> =>
       write(() => {
-        const user = get(idText)
+        const user = get(idText, by)
         if (parts.factors.isOn(user.id)) parts.removeFactor(user, by)
       }),
 
-    getAny,
-    removeSquatter,
-    mustNotBeProtected,
+    /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
+    resolve,
     get,
+    getAny,
     getByEmail: (email: string): UserRow => existing(store.findByEmail(email)),
     search: (filter: UserFilter, range: ListRange): Listing<UserRow> =>
       listByPosition(range, {
@@ -210,6 +293,30 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
         list: (rows) => users.list(filter, rows),
         count: () => users.count(filter),
       }),
+
+    /** @throws validation_error when neither is given */
+    lookUp({ email, externalId }: Lookup, range: ListRange): Listing<UserRow> {
+      if ((email ?? externalId) === undefined) throw invalidField('email', 'required')
+      const address = email && storedEmail(email)
+      const byExternalId = externalId !== undefined
+      const user = byExternalId ? store.findByExternalId(externalId) : store.findByEmail(address)
+      const found = user && user.email === (address ?? user.email) ? [user] : []
+      return { form: 'page', rows: hasStart(range) ? found : [], total: found.length }
+    },
+  }
+}
+
+const hasStart = (range: ListRange) => range.form === 'page' && range.offset === 0
+
+function changesOf(body: PersonChanges | NewPerson): ManagedChanges {
+  return {
+    role: body.role ?? undefined,
+    email: body.email ?? undefined,
+    emailVerified: body.email_verified ?? undefined,
+    displayName: body.display_name?.trim(),
+    avatarUrl: body.avatar_url,
+    locale: body.locale ?? undefined,
+    externalId: body.external_id ?? undefined,
   }
 }
 
@@ -230,6 +337,6 @@ function mustNotBeProtected({ role }: UserRow, by: By): void {
 }
 
 /** The role `user` with a verified address is `verified_user`. */
-export function roleOf(role: Role, isVerified: boolean): Role {
+function roleOf(role: Role, isVerified: boolean): Role {
   return role === 'user' && isVerified ? 'verified_user' : role
 }
