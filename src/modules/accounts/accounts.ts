@@ -14,7 +14,6 @@ import { createEmailChange } from './address/email-change.ts'
 import { createRecovery } from './address/recovery.ts'
 import { banRoutes } from './bans/ban-routes.ts'
 import { createBans } from './bans/bans.ts'
-import { credentialRoutes } from './credential-routes.ts'
 import { createExports, type SendExport, whileAllowed } from './exports.ts'
 import {
   createUserViews,
@@ -28,7 +27,6 @@ import {
 import { feedUserRoutes } from './people/feed-user-routes.ts'
 import { createUserAdmin } from './people/user-admin.ts'
 import { userAdminRoutes } from './people/user-admin-routes.ts'
-import { userRoutes } from './people/user-routes.ts'
 import { accountRoutes } from './routes.ts'
 import { createAccountService } from './service.ts'
 import { openKeyring } from './sign-in/keys.ts'
@@ -195,12 +193,11 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
 
   const emailChange = createEmailChange(core, { ...parts, recovery })
   const totp = createTotp(core, { ...parts, recovery })
+  const own = { accounts, sessions, recovery, emailChange, totp }
 
   return {
     retention: accountRetention,
-    routes: accountRoutes({ accounts, sessions, keyring })
-      .use(credentialRoutes({ recovery, emailChange, totp }))
-      .use(userRoutes({ accounts, sessions, profileView, sendExport }))
+    routes: accountRoutes({ ...own, keyring, profileView, sendExport })
       .use(userAdminRoutes({ sessions, userAdmin, countPurged, managedView, sendExport }))
       .use(feedUserRoutes({ userAdmin, managedView }))
       .use(banRoutes(bans)),
