@@ -146,12 +146,13 @@ export async function openService(
   const links = createPreferenceLinks(orm, config.publicUrl)
   const { smtpUrl, mailFrom, publicUrl } = config
   const plain = smtpUrl ? createSmtpMailer(smtpUrl, mailFrom) : createLogMailer(log, publicUrl)
-  const sender = createPlatformMailer(plain, { settings: core.settings, links })
-  const mailer = observeMails(sender, {
+  const observed = observeMails(plain, {
     log,
     state: delivery.mail,
     onRefused: (address) => accounts.noteBounce(address),
   })
+  const { issuer } = config
+  const mailer = createPlatformMailer(observed, { settings: core.settings, links, issuer })
   const { fileStorage, startMoving } = createFileStorage(connection, config, log)
   const { accounts, platform, chat, unread, notifications, forgetting, webhooks, modules } =
     await createModules(core, {

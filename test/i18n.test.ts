@@ -51,7 +51,8 @@ test('the HTML of a mail has the same words as its text', () => {
     const settings = {
       get: (name: string) => ({ platform_name: 'Rooms', links: {}, texts: {} })[name],
     }
-    const values = { locale, name: 'Ada', link: 'https://x.example/verify#token=t' }
+    const to = { email: 'ada@x.example', locale, displayName: 'Ada' }
+    const values = { to, id: '1', link: 'https://x.example/verify#token=t' }
     const { text, html } = renderMail(settings as never, 'verify_email', values) // no others are read
     for (const part of text.split('\n\n')) expect(html).toContain(Bun.escapeHTML(part))
   }

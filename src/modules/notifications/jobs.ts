@@ -14,7 +14,7 @@ import {
   type NotificationType,
   type PreferenceType,
 } from '../../lib/vocabulary.ts'
-import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 import {
   accountEntry,
@@ -401,7 +401,7 @@ const maxPerMail = 50
 
 /** Sends one mail with all of a user's unread notifications. */
 export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
-  const { write, clock, config, settings } = core
+  const { write, clock, settings } = core
   const { store, preferences, mailer, mayTalk } = parts
   // One job per user at a time: the first mails all notifications, and the others find none.
   const oneAtATime = createKeyedSemaphore(1)
@@ -429,18 +429,12 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
   }
 
   function mailOf(person: Person, unread: readonly NotificationRow[], id: string) {
-    const { id: userId, email: to, locale, displayName: name } = person
-    const shownTo = { locale, platform: settings.get('platform_name') }
+    const shownTo = { locale: person.locale, platform: settings.get('platform_name') }
     const level = settings.get('mail_content')
     const items = unread.map((row) => shownAt(level, withPlainNames(row), shownTo))
     const link = commonLinkOf(settings.get('links'), unread)
-    const about = { userId, types: [...new Set(unread.map(({ type }) => type))] }
-    return {
-      ...renderMail(settings, 'notifications', { locale, name, link, items, about }),
-      to,
-      locale,
-      messageId: messageIdOf(id, config),
-    }
+    const about = [...new Set(unread.map(({ type }) => type))]
+    return renderMail(settings, 'notifications', { to: person, id, link, items, about })
   }
 
   const mailUnread: JobHandler<'notification_mail'> = async (

@@ -7,7 +7,7 @@ import { linkTo } from '../../lib/links.ts'
 import { createLru } from '../../lib/lru.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
 import { excerptOf, isVisible, plainName } from '../../lib/text.ts'
-import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 import type { Preferences } from './preferences.ts'
 import type { NotificationStore, Person } from './store.ts'
@@ -41,7 +41,7 @@ const maxExcerpt = 200
 /** Mails unread messages: one mail per person until they come back. The outbox and the inbox hold the state, so a
  *  restart changes nothing; what is only in memory saves reads and jobs. */
 export function createUnreadMail(core: Core, parts: Parts) {
-  const { write, afterCommit, outbox, clock, settings, config } = core
+  const { write, afterCommit, outbox, clock, settings } = core
   const { store, preferences, mailer, unreadMessages } = parts
   const oneAtATime = createKeyedSemaphore(1)
   // The time of each person's next job, which covers all messages before it.
@@ -81,18 +81,12 @@ export function createUnreadMail(core: Core, parts: Parts) {
   }
 
   function mailOf(person: Person, { conversations }: MailableMessages, id: string) {
-    const { id: userId, email: to, locale, displayName: name } = person
     const [only, second] = conversations
     const isOne = only !== undefined && second === undefined
     const link = isOne ? linkTo(settings.get('links'), 'conversation', only.id) : undefined
-    const items = itemsOf(conversations, locale, settings)
-    const about = { userId, types: ['chat_message' as const] }
-    return {
-      ...renderMail(settings, 'unread_messages', { locale, name, link, items, about }),
-      to,
-      locale,
-      messageId: messageIdOf(id, config),
-    }
+    const items = itemsOf(conversations, person.locale, settings)
+    const about = ['chat_message'] as const
+    return renderMail(settings, 'unread_messages', { to: person, id, link, items, about })
   }
 
   /** Finds due messages, inside a `write`. The run begins before its mail is sent: after a crash in between it is unknown

@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import { day, hour } from '../../lib/clock.ts'
 import type { Locale } from '../../lib/i18n.ts'
-import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 
 export type Drill = {
@@ -45,12 +45,11 @@ export function startDrill(
     await Promise.all(verified.map((admin) => notify(admin, reason)))
   }
 
-  async function notify({ email: to, locale, displayName: name }: Admin, reason: string) {
+  async function notify(to: Admin, reason: string) {
     const fields = { url: config.publicUrl, reason }
     const link = `${config.publicUrl}/console/system`
-    const mail = renderMail(settings, 'bucket_failed', { locale, name, link, fields })
     await mailer
-      .send({ ...mail, to, locale, messageId: messageIdOf(newId(), config) })
+      .send(renderMail(settings, 'bucket_failed', { to, id: newId(), link, fields }))
       .catch((error: unknown) => log.error('the mail about the bucket was not sent', { error }))
   }
 

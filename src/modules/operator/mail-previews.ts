@@ -18,7 +18,7 @@ import {
 } from '../../lib/mail-texts.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { inPlatformStyle } from '../../outside/mail/face.ts'
-import { type Mail, type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
+import type { Mail, Mailer } from '../../outside/mail/mailer.ts'
 import { type MailItem, ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
 import type { MailTextPreviewRequest } from './model.ts'
 
@@ -29,13 +29,13 @@ const aboutOf: Record<StoppableMail, PreferenceType[]> = {
   unread_messages: ['chat_message'],
   ticket_answer: ['support_reply'],
 }
-type Recipient = { id: string; displayName: string }
+type Recipient = { id: string; displayName: string; email: string }
 
 const sentPerHour = { count: 60, windowMilliseconds: hour }
 
 export type PreviewParts = {
   mailer: Mailer
-  findUser: (id: string) => (Recipient & { email: string }) | undefined
+  findUser: (id: string) => Recipient | undefined
 }
 
 export type MailPreviews = ReturnType<typeof createMailPreviews>
@@ -47,15 +47,16 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
   function contentOf({ kind, lang, ...own }: PreviewRequest, face: ShownSettings, to: Recipient) {
     const stored = face.get('texts')[kind]?.[lang]
     const texts = { subject: own.subject ?? stored?.subject, body: own.body ?? stored?.body }
-    const values = { ...samplesOf(kind, lang, face, config.publicUrl), name: to.displayName }
+    const addressed = { to: { ...to, locale: lang }, id: newId() }
+    const values = { ...samplesOf(kind, lang, face, config.publicUrl), ...addressed }
     return isStoppable(kind)
-      ? renderMail(face, kind, { ...values, about: { userId: to.id, types: aboutOf[kind] } }, texts)
+      ? renderMail(face, kind, { ...values, about: aboutOf[kind] }, texts)
       : renderMail(face, kind, values, texts)
   }
 
-  async function send(mail: Omit<Mail, 'messageId'>) {
+  async function send(mail: Mail) {
     sent.mustTake(sentPerHour, clock.now())
-    await mailer.send({ ...mail, messageId: messageIdOf(newId(), config) })
+    await mailer.send(mail)
   }
 
   return {
@@ -75,10 +76,10 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
       const { id = '' } = by.actor
       const admin = findUser(id)
       const face = settings.changedBy(request.settings ?? {})
-      const content = contentOf(request, face, admin ?? { id, displayName: 'Ada' })
+      const content = contentOf(request, face, admin ?? { id, displayName: 'Ada', email: '' })
       if (request.send) {
         if (!admin) throw invalidField('send', 'invalid')
-        await send({ ...content, to: admin.email, locale: lang, face })
+        await send({ ...content, face })
         const target = { type: 'setting', id: 'texts' } as const
         const details = { kind, lang }
         await write(() => audit.record({ action: 'mail_text_sent', ...by, target, details }))
@@ -86,8 +87,7 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
       const link = content.about && {
         unsubscribeUrl: `${config.publicUrl}/mail-preferences?token=…`,
       }
-      const mail = { ...content, ...link, to: '', locale: lang, messageId: '' }
-      const { subject, text, html } = inPlatformStyle(mail, face)
+      const { subject, text, html } = inPlatformStyle({ ...content, ...link }, face)
       return { subject, text, html }
     },
   }
@@ -95,8 +95,6 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
 
 function samplesOf(kind: MailKind, locale: Locale, face: ShownSettings, publicUrl: string) {
   return {
-    locale,
-    name: '',
     link: linkOf(kind, publicUrl),
     items: itemsOf(kind, locale, face, publicUrl),
     fields: { code: '123456', url: publicUrl, reason: 'no answer' },

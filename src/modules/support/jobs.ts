@@ -5,7 +5,7 @@ import { day } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
-import { type Mailer, messageIdOf } from '../../outside/mail/mailer.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
 import { ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
 import type { DeskItem, DeskStore } from './desk-store.ts'
 import type { TicketStore } from './store.ts'
@@ -58,18 +58,13 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
       if (inbox === undefined || since > clock.now() - intervalMilliseconds) return undefined
       const items = due.map(({ id }) => desk.get(id))
       const locale = inboxLocale
-      await mailer.send({
-        ...renderMail(settings, 'ticket_waiting', {
-          locale,
-          name: settings.get('platform_name'),
-          link: `${config.publicUrl}/console/desk`,
-          items: items.map((item) => mailItemOf(item, newestOf(item), locale)),
-        }),
-        replyTo: replyToOf(items, inbox),
-        to: inbox,
-        locale,
-        messageId: messageIdOf(jobId, config),
+      const mail = renderMail(settings, 'ticket_waiting', {
+        to: { email: inbox, locale, displayName: settings.get('platform_name') },
+        id: jobId,
+        link: `${config.publicUrl}/console/desk`,
+        items: items.map((item) => mailItemOf(item, newestOf(item), locale)),
       })
+      await mailer.send({ ...mail, replyTo: replyToOf(items, inbox) })
       await write(() => due.forEach(store.updateInboxMailed))
       return due.length === maxPerMail ? { againAfterMilliseconds: 0 } : undefined
     })
@@ -112,17 +107,14 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     const next = (assigneeMailedAt ?? 0) + intervalMilliseconds
     const wait = Math.max(next - now, quietFor(assignee.quietHours, now))
     if (wait > 0) return { againAfterMilliseconds: wait }
-    const { id: userId, email: to, locale, displayName: name } = assignee
-    const { link, ...message } = mailItemOf(item, newest.body, locale)
-    const about = { userId, types: ['support_reply'] as const }
+    const { link, ...message } = mailItemOf(item, newest.body, assignee.locale)
+    const content = { to: assignee, id: jobId, link, items: [message] }
+    const about = ['support_reply'] as const
     const mail = {
-      ...renderMail(settings, 'ticket_answer', { locale, name, link, items: [message], about }),
-      replyTo: replyToOf([item], to),
-      to,
-      locale,
-      messageId: messageIdOf(jobId, config),
+      ...renderMail(settings, 'ticket_answer', { ...content, about }),
+      replyTo: replyToOf([item], assignee.email),
     }
-    await deliver({ userId, channel: 'email' }, () => mailer.send(mail))
+    await deliver({ userId: assignee.id, channel: 'email' }, () => mailer.send(mail))
     await write(() => store.updateAssigneeMailed(id, newest.createdAt))
     return undefined
   }

@@ -1,26 +1,29 @@
 import type { Settings, ShownSettings } from '../../db/settings-store.ts'
 import { texts } from '../../lib/i18n.ts'
-import type { Mail, Mailer } from './mailer.ts'
+import type { Mailer, SentMail } from './mailer.ts'
 import type { PreferenceLinks } from './preference-links.ts'
 
 /** Marks a link in the HTML of a mail as its button. Texts of people are escaped and cannot contain it. */
 export const buttonMark = 'data-button=""'
 
-type Style = { settings: Settings; links: PreferenceLinks }
+type Style = { settings: Settings; links: PreferenceLinks; issuer: string }
 
 /** Gives every mail the name, logo and colour of the platform: its sender, head, button and foot. */
-export function createPlatformMailer(mailer: Mailer, { settings, links }: Style): Mailer {
+export function createPlatformMailer(mailer: Mailer<SentMail>, style: Style): Mailer {
+  const { settings, links, issuer } = style
   return {
-    send({ face = settings, ...mail }) {
-      const { about, locale } = mail
-      const own = about && { unsubscribeUrl: links.urlFor(about.userId, about.types, locale) }
-      return mailer.send(inPlatformStyle({ ...mail, ...own }, face))
+    send({ face = settings, about, id, ...mail }) {
+      const unsubscribeUrl = about && links.urlFor(about.userId, about.types, mail.locale)
+      const messageId = `<${id.toLowerCase()}@${issuer}>`
+      return mailer.send(inPlatformStyle({ ...mail, unsubscribeUrl, messageId }, face))
     },
     close: mailer.close,
   }
 }
 
-export function inPlatformStyle(mail: Mail, settings: ShownSettings): Mail {
+type Shown = Omit<SentMail, 'fromName' | 'messageId'>
+
+export function inPlatformStyle<M extends Shown>(mail: M, settings: ShownSettings) {
   const name = settings.get('platform_name')
   const foot = footOf(mail, settings)
   return {
@@ -34,7 +37,7 @@ export function inPlatformStyle(mail: Mail, settings: ShownSettings): Mail {
 
 type FootLine = { text: string; html: string }
 
-function footOf({ locale, unsubscribeUrl }: Mail, settings: ShownSettings): FootLine[] {
+function footOf({ locale, unsubscribeUrl }: Shown, settings: ShownSettings): FootLine[] {
   const [appUrl, email] = [settings.get('app_url'), settings.get('support_email')]
   const { questions, unsubscribe } = texts[locale].mailFrame
   const line = (before: string, href: string, shown: string) => ({
@@ -50,7 +53,7 @@ function footOf({ locale, unsubscribeUrl }: Mail, settings: ShownSettings): Foot
   ]
 }
 
-function documentOf({ locale, subject, html }: Mail, settings: ShownSettings, foot: string) {
+function documentOf({ locale, subject, html }: Shown, settings: ShownSettings, foot: string) {
   const name = Bun.escapeHTML(settings.get('platform_name'))
   const [logo, accent] = [settings.get('logo_url'), settings.get('accent')]
   const head = logo

@@ -1,4 +1,3 @@
-import type { Config } from '../../config.ts'
 import type { ShownSettings } from '../../db/settings-store.ts'
 import type { Delivered } from '../../jobs/delivery-store.ts'
 import { PermanentFailure } from '../../lib/errors.ts'
@@ -11,29 +10,31 @@ import type { About } from './templates.ts'
 /** An outgoing mail with its text in plain form and as HTML. */
 export type Mail = {
   to: string
-  fromName?: string
   replyTo?: string
   subject: string
   text: string
   html: string
   locale: Locale
+  /** That of the job, or another one for a mail without a job. */
+  id: string
   /** Absent in mails that cannot be stopped. */
   about?: About
   /** Shown in place of the platform's own, in a test mail. */
   face?: ShownSettings
+}
+
+/** A mail as it is sent. */
+export type SentMail = Omit<Mail, 'id' | 'about' | 'face'> & {
+  fromName: string
   /** Stops such mails with one click (RFC 8058). */
-  unsubscribeUrl?: string
+  unsubscribeUrl?: string | undefined
   /** The same for every attempt, so that receivers recognise duplicates. */
   messageId: string
 }
 
-/** @param id of the job, or another one for a mail without a job */
-export const messageIdOf = (id: string, { issuer }: Pick<Config, 'issuer'>): string =>
-  `<${id.toLowerCase()}@${issuer}>`
-
-export type Mailer = {
+export type Mailer<M = Mail> = {
   /** @throws RecipientRefused when a retry cannot help */
-  send(mail: Mail): Promise<Delivered>
+  send(mail: M): Promise<Delivered>
   close(): void
 }
 
@@ -50,8 +51,10 @@ type Observers = {
 
 /** Records the result of each mail. A mail to a permanently refused address of a user counts as done, because a retry cannot
  *  help. */
-export function observeMails(mailer: Mailer, { log, state, onRefused }: Observers): Mailer {
-  async function send(mail: Mail) {
+export function observeMails(mailer: Mailer<SentMail>, observers: Observers): Mailer<SentMail> {
+  const { log, state, onRefused } = observers
+
+  async function send(mail: SentMail) {
     const { subject, messageId: message_id } = mail
     try {
       const delivered = await mailer.send(mail)
@@ -71,7 +74,7 @@ export function observeMails(mailer: Mailer, { log, state, onRefused }: Observer
 
 /** Writes mails to the log when no SMTP server is configured. In production (an https: URL) it hides the tokens in links,
  *  because readers of the log could use them. */
-export function createLogMailer(log: Log, publicUrl: string): Mailer {
+export function createLogMailer(log: Log, publicUrl: string): Mailer<SentMail> {
   const isServing = publicUrl.startsWith('https:')
   return {
     async send({ to, subject, text }) {

@@ -1,4 +1,4 @@
-import { type Mailer, RecipientRefused } from './mailer.ts'
+import { type Mailer, RecipientRefused, type SentMail } from './mailer.ts'
 
 const timeoutMilliseconds = 20_000
 const timeouts = {
@@ -9,7 +9,7 @@ const timeouts = {
 const maxConnections = 2
 
 /** Sends through an SMTP server over pooled connections. `smtps:` uses TLS from the start, `smtp:` upgrades by STARTTLS. */
-export function createSmtpMailer(url: string, from: string): Mailer {
+export function createSmtpMailer(url: string, from: string): Mailer<SentMail> {
   let transport: ReturnType<typeof open> | undefined
   const [, address = from] = /<([^<>]+)>$/.exec(from) ?? []
 
@@ -19,7 +19,7 @@ export function createSmtpMailer(url: string, from: string): Mailer {
   }
 
   return {
-    async send({ locale, fromName, about: _, unsubscribeUrl, ...mail }) {
+    async send({ locale, fromName, unsubscribeUrl, ...mail }) {
       transport ??= open()
       try {
         const headers = {
@@ -32,7 +32,7 @@ export function createSmtpMailer(url: string, from: string): Mailer {
         }
         const { response } = await (await transport).sendMail({
           ...mail,
-          from: fromName === undefined ? from : { name: fromName, address },
+          from: { name: fromName, address },
           headers,
         })
         return { state: 'sent', answer: response }

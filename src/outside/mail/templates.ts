@@ -10,32 +10,37 @@ import {
 import { plainName } from '../../lib/text.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { buttonMark, oneLine } from './face.ts'
+import type { Mail } from './mailer.ts'
 
 /** A notification or message in a mail. Its texts are untrusted. */
 export type MailItem = { lead?: string; title: string; body: string; link?: string }
 
-export type MailValues = {
-  locale: Locale
-  name: string
+export type Addressee = { email: string; locale: Locale; displayName: string }
+
+type MailValues = {
+  to: Addressee & { id?: string }
+  id: string
   /** The target of the button; by default the first page of the app. */
   link?: string | undefined
   items?: readonly MailItem[]
   fields?: Record<string, string>
-  about?: About
+  about?: About['types']
 }
 
 /** The notifications that a mail is about. Its address for unsubscribing stops them. */
 export type About = { userId: string; types: readonly PreferenceType[] }
 
-/** Renders the subject, text and HTML of a mail from the texts of the platform, else from the default ones. Values replace
+/** Renders a mail from the texts of the platform, else from the default ones. Values replace
  *  their placeholders once and are escaped in the HTML, so that nothing in them has an effect. */
 export function renderMail<K extends MailKind>(
   settings: ShownSettings,
   kind: K,
-  given: MailValues & (K extends StoppableMail ? { about: About } : { about?: never }),
+  given: MailValues &
+    (K extends StoppableMail ? { about: About['types']; to: { id: string } } : { about?: never }),
   ownTexts?: { [K in keyof MailText]?: string | null | undefined },
-) {
-  const { locale, name, link: own, items = [], fields = {}, about }: MailValues = given
+): Mail {
+  const { to, id, link: own, items = [], fields = {}, about: types }: MailValues = given
+  const { locale } = to
   const texts = ownTexts ?? settings.get('texts')[kind]?.[locale]
   const usual = defaultMailText(kind, locale)
   const [subject, body] = [texts?.subject ?? usual.subject, texts?.body ?? usual.body]
@@ -43,7 +48,7 @@ export function renderMail<K extends MailKind>(
   const values = {
     ...fields,
     platform: settings.get('platform_name'),
-    name: plainName(name),
+    name: plainName(to.displayName),
     link,
     title: titleOf(items),
     items: items.map(textItem).join('\n\n---\n\n'),
@@ -62,10 +67,13 @@ export function renderMail<K extends MailKind>(
   })
   const text = paragraphs.map((paragraph) => fill(paragraph, values)).filter((part) => part !== '')
   return {
+    id,
+    to: to.email,
+    locale,
     subject: oneLine(fill(subject, values)),
     text: text.join('\n\n'),
     html: html.join(''),
-    ...(about && { about }),
+    ...(types && { about: { userId: to.id ?? '', types } }),
   }
 }
 

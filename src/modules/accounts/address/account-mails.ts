@@ -3,10 +3,8 @@ import { onOneself } from '../../../db/audit-trail.ts'
 import type { Delivered } from '../../../jobs/delivery-store.ts'
 import type { JobKind, OutboxJobs } from '../../../jobs/outbox.ts'
 import type { Deliver, JobHandler, JobHandlers } from '../../../jobs/runner.ts'
-import type { Locale } from '../../../lib/i18n.ts'
-import type { MailKind } from '../../../lib/mail-texts.ts'
-import { type Mailer, messageIdOf, RecipientRefused } from '../../../outside/mail/mailer.ts'
-import { renderMail } from '../../../outside/mail/templates.ts'
+import { type Mail, type Mailer, RecipientRefused } from '../../../outside/mail/mailer.ts'
+import { type Addressee, renderMail } from '../../../outside/mail/templates.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { UserRow } from '../store.ts'
 
@@ -18,8 +16,6 @@ export type MailJob = {
   [K in JobKind]: OutboxJobs[K] extends AccountMail ? K : never
 }[JobKind]
 
-type Named = { locale: Locale; displayName: string }
-type Recipient = { id: string; email: string; locale: Locale }
 type Run = Parameters<JobHandler<'verification_mail'>>[1]
 type Job = { payload: AccountMail; run: Run }
 
@@ -32,15 +28,11 @@ export function createMailJobs(
 ): Partial<JobHandlers> {
   const { write, audit, config, settings } = core
   const { store, oneTimeTokens, hashAddress } = parts
-  const { publicUrl } = config
 
-  async function send(to: Recipient, { id, deliver }: Run, mail: ReturnType<typeof renderMail>) {
-    const messageId = messageIdOf(id, config)
-    const { state } = await deliver({ userId: to.id, channel: 'email' }, () =>
-      mailer.send({ ...mail, to: to.email, locale: to.locale, messageId }),
-    )
-    const user = store.find(to.id)
-    if (state === 'sent' && user?.email === to.email && user.emailBouncedAt !== null) {
+  async function send(userId: string, { deliver }: Run, mail: Mail) {
+    const { state } = await deliver({ userId, channel: 'email' }, () => mailer.send(mail))
+    const user = store.find(userId)
+    if (state === 'sent' && user?.email === mail.to && user.emailBouncedAt !== null) {
       await write(() => {
         store.update(user.id, { emailBouncedAt: null })
         parts.publishChange(user)
@@ -60,12 +52,13 @@ export function createMailJobs(
       alsoWrite()
       return oneTimeTokens.issue(purpose, user)
     })
-    return send(user, run, linkMail(purpose, user, token))
+    return send(user.id, run, linkMail(purpose, user, { id: run.id, token }))
   }
 
-  function linkMail(purpose: keyof typeof pages, { locale, displayName }: Named, token: string) {
-    const link = `${publicUrl}/${pages[purpose]}?lang=${locale}#token=${token}`
-    return renderMail(settings, purpose, { locale, name: displayName, link })
+  type Link = { id: string; token: string }
+  function linkMail(purpose: keyof typeof pages, to: Addressee, { id, token }: Link) {
+    const link = `${config.publicUrl}/${pages[purpose]}?lang=${to.locale}#token=${token}`
+    return renderMail(settings, purpose, { to, id, link })
   }
 
   /** Mails a link for a change of address, unless the change was revoked. A refused address is ignored: it is not (or no
@@ -83,13 +76,13 @@ export function createMailJobs(
     if (!issued) return undefined
     const { email, token } = issued
     const isTaken = purpose === 'change_email' && parts.isTaken(email, user.id)
-    const person = (isTaken && store.findByEmail(email)) || user
-    const { locale, displayName: name } = person
+    const to = { ...((isTaken && store.findByEmail(email)) || user), email }
+    const { id } = run
     const mail = isTaken
-      ? renderMail(settings, 'email_taken', { locale, name })
-      : linkMail(purpose, person, token)
+      ? renderMail(settings, 'email_taken', { to, id })
+      : linkMail(purpose, to, { id, token })
     const ignoringRefusal: Deliver = (of, work) => run.deliver(of, () => work().catch(bounced))
-    return send({ id: user.id, email, locale }, { ...run, deliver: ignoringRefusal }, mail)
+    return send(user.id, { ...run, deliver: ignoringRefusal }, mail)
   }
 
   /** @returns undefined if the user was deleted or has changed the address */
@@ -98,14 +91,11 @@ export function createMailJobs(
     return user && hashAddress(user.email) === address_hash ? user : undefined
   }
 
-  const mailOf = (kind: MailKind, { locale, displayName: name }: Named, fields = {}) =>
-    renderMail(settings, kind, { locale, name, fields })
-
   const notify =
     (kind: 'password_changed' | 'totp_enabled' | 'totp_disabled') =>
     async (payload: AccountMail, run: Run) => {
       const user = recipient(payload)
-      return user && send(user, run, mailOf(kind, user))
+      return user && send(user.id, run, renderMail(settings, kind, { to: user, id: run.id }))
     }
 
   return {
@@ -129,7 +119,8 @@ export function createMailJobs(
       const user = recipient(payload)
       if (user?.disabledAt !== null || !user.emailVerified) return undefined
       const code = await write(() => oneTimeTokens.issueCode(user, payload.session_id))
-      return send(user, run, mailOf('confirm', user, { code }))
+      const content = { to: user, id: run.id, fields: { code } }
+      return send(user.id, run, renderMail(settings, 'confirm', content))
     },
     totp_enabled_mail: notify('totp_enabled'),
     totp_disabled_mail: notify('totp_disabled'),
