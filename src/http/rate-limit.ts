@@ -4,14 +4,7 @@ import { createLru } from '../lib/lru.ts'
 export type RateLimit = Limit | 'off'
 export type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous' | 'service', RateLimit>
 
-/** The values of the rate limit headers. Times in seconds. */
-export type RateVerdict = {
-  allowed: boolean
-  limit: number
-  remaining: number
-  resetAtSeconds: number
-  retryAfterSeconds: number
-}
+export type RateVerdict = ReturnType<typeof verdictOf>
 
 const maxKeys = 100_000
 
@@ -39,6 +32,7 @@ export function createRateLimiter(now: () => number, max = maxKeys) {
   return { take, peek, giveBack: (key: string) => windows.peek(key)?.giveBack() }
 }
 
+/** The values of the rate limit headers. Times in seconds. */
 function verdictOf(window: SlidingWindow, limit: Limit, time: number, allowed: boolean) {
   const freeAt = window.freeAt(limit, time)
   return {

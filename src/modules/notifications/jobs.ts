@@ -25,10 +25,9 @@ import {
 } from '../../outside/push/pusher.ts'
 import type { ContentLevel } from '../../settings.ts'
 import type { MessagePushes, Unread } from './message-pushes.ts'
-import { type NotificationText, textOf } from './notifier.ts'
+import { isAboutBlocked, type NotificationText, textOf } from './notifier.ts'
 import type { Preferences } from './preferences.ts'
 import type { HeldPush, PushTokenRow, PushTokenStore } from './push-token-store.ts'
-import { isAboutBlocked } from './service.ts'
 import type { NotificationRow, NotificationStore, Person } from './store.ts'
 
 /** A chat message that its recipient has not read. */

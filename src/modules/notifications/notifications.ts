@@ -22,7 +22,6 @@ import { createPreferences } from './preferences.ts'
 import { createPushTokenStore } from './push-token-store.ts'
 import { createPushTokens } from './push-tokens.ts'
 import { notificationRoutes } from './routes.ts'
-import { createNotificationService } from './service.ts'
 import { createNotificationStore, notificationRetention } from './store.ts'
 import { createUnreadMail, type UnreadToMail } from './unread-mail.ts'
 
@@ -80,11 +79,11 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
   const announcements = createAnnouncements(core, { store: announcementStore, notifier })
 
   return {
-    unreadCount: (userId: string) => store.count(userId).unread,
+    unreadCount: notifier.unreadCount,
     retention: [...notificationRetention, deliveryRetention],
     routes: notificationRoutes({
       ...parts,
-      notifications: createNotificationService(core, { ...parts, notifier }),
+      notifier,
       pushTokens: createPushTokens(core, {
         ...parts,
         store: pushTokenStore,

@@ -1,20 +1,28 @@
-import type { Core, ResolveUser } from '../../core.ts'
-import { type FieldProblems, invalidField, problem, throwProblems } from '../../lib/errors.ts'
+import type { Core, MayTalk, ResolveUser } from '../../core.ts'
+import { chunksOf } from '../../lib/chunks.ts'
+import {
+  AppError,
+  type FieldProblems,
+  invalidField,
+  problem,
+  throwProblems,
+} from '../../lib/errors.ts'
 import type { NotificationEvent } from '../../lib/events.ts'
 import { texts } from '../../lib/i18n.ts'
+import { findById } from '../../lib/ids.ts'
 import { knownType, type NotificationType } from '../../lib/vocabulary.ts'
-import type { NotificationFrame } from './frames.ts'
+import type { NotificationFrame, NotificationsReadFrame } from './frames.ts'
 import { type NotificationData, notificationView, personKeys } from './model.ts'
 import type { Channels, Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore, Person } from './store.ts'
 
-export type Outcome =
+type Outcome =
   | { kind: 'created' | 'duplicate'; row: NotificationRow }
   | { kind: 'muted' | 'nobody' }
 
 /** A reference to a user in a request body, with the name of its field. */
-export type UserReference = { field: string; reference: string }
+type UserReference = { field: string; reference: string }
 
 export const userReferences = (references: readonly string[] | null | undefined): UserReference[] =>
   (references ?? []).map((reference, n) => ({ field: `user_ids.${n}`, reference }))
@@ -24,17 +32,32 @@ type Parts = {
   preferences: Preferences
   pushTokenStore: PushTokenStore
   resolveUser: ResolveUser
+  mayTalk: MayTalk
 }
 
 export type Notifier = ReturnType<typeof createNotifier>
 
+const typesAboutPeople: readonly NotificationType[] = ['call_incoming', 'call_missed', 'follow_new']
+
+/** Whether a call or follow comes from a person with whom a block exists. */
+export function isAboutBlocked(
+  mayTalk: MayTalk,
+  userId: string,
+  { type, data }: Pick<NotificationEvent, 'type' | 'data'>,
+): boolean {
+  if (!typesAboutPeople.includes(type)) return false
+  return personKeys.some((key) => data[key] !== undefined && !mayTalk(userId, data[key]))
+}
+
+/** Users per write: few, because a user may have many devices and each device adds a row. */
+const notifiedPerWrite = 20
 const maxPerUser = 1_000
 const mailDelayMilliseconds = 3 * 60_000
 
-/** Creates notifications, and queues their pushes and mails. */
+/** A user's notifications, also those reported by the rest of the platform. Queues their pushes and mails. */
 export function createNotifier(core: Core, parts: Parts) {
-  const { store, preferences, pushTokenStore, resolveUser } = parts
-  const { outbox, hub, newId, clock, afterCommit, events } = core
+  const { store, preferences, pushTokenStore, resolveUser, mayTalk } = parts
+  const { write, outbox, hub, newId, clock, afterCommit, events } = core
 
   function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
     const { type, text, data, values, dedupeKey = null } = event
@@ -96,25 +119,48 @@ export function createNotifier(core: Core, parts: Parts) {
     return guest && { guest_name: guest.displayName }
   }
 
+  /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. Channels are
+   *  independent: a notification hidden in the app is still pushed and mailed. */
+  function notify(userId: string, event: NotificationEvent): Outcome {
+    const person = store.findPerson(userId)
+    if (!person) return { kind: 'nobody' }
+    const { type, dedupeKey } = event
+    const first = dedupeKey === undefined ? undefined : store.findByDedupeKey(userId, dedupeKey)
+    if (first) return { kind: 'duplicate', row: first }
+    const channels = preferences.channelsOf(userId, type)
+    if (isMuted(channels)) return { kind: 'muted' }
+    const row = insert(person, event, channels.inApp)
+    send(row, channels)
+    if (channels.inApp && !event.isCopy) {
+      const ids = { user_id: userId, notification_id: row.id }
+      events.publish({ type: 'notification.created', ids })
+    }
+    return { kind: 'created', row }
+  }
+
+  /** Replaces external ids in `data` by user ids, and adds the name of the guest who calls.
+   *  @throws validation_error for unknown external ids */
+  function withIds({ type, data }: NotificationEvent): NotificationData {
+    const ids: NotificationData = {}
+    const details: FieldProblems = {}
+    for (const key of personKeys) {
+      const id = data[key] === undefined ? undefined : resolveUser(data[key])
+      if (id !== undefined) ids[key] = id
+      else if (data[key] !== undefined) details[`data.${key}`] = problem('unknown_user')
+    }
+    throwProblems(details)
+    return { ...callerOf(type, ids['guest_id']), ...data, ...ids }
+  }
+
+  function publishRead(userId: string) {
+    const unread_count = store.count(userId).unread
+    const frame: NotificationsReadFrame = { type: 'notifications_read', unread_count }
+    afterCommit(() => hub.send([userId], frame))
+  }
+
   return {
-    /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. Channels are
-     *  independent: a notification hidden in the app is still pushed and mailed. */
-    notify(userId: string, event: NotificationEvent): Outcome {
-      const person = store.findPerson(userId)
-      if (!person) return { kind: 'nobody' }
-      const { type, dedupeKey } = event
-      const first = dedupeKey === undefined ? undefined : store.findByDedupeKey(userId, dedupeKey)
-      if (first) return { kind: 'duplicate', row: first }
-      const channels = preferences.channelsOf(userId, type)
-      if (isMuted(channels)) return { kind: 'muted' }
-      const row = insert(person, event, channels.inApp)
-      send(row, channels)
-      if (channels.inApp && !event.isCopy) {
-        const ids = { user_id: userId, notification_id: row.id }
-        events.publish({ type: 'notification.created', ids })
-      }
-      return { kind: 'created', row }
-    },
+    notify,
+    peopleOf,
 
     /** Removes another user's name from a notification, inside a `write`. Texts of broadcasts contain no names. */
     eraseName(row: NotificationRow): void {
@@ -125,20 +171,49 @@ export function createNotifier(core: Core, parts: Parts) {
       store.updateTexts({ ...row, data, ...usual })
     },
 
-    peopleOf,
+    list: store.list,
 
-    /** Replaces external ids in `data` by user ids, and adds the name of the guest who calls.
-     *  @throws validation_error for unknown external ids */
-    withIds({ type, data }: NotificationEvent): NotificationData {
-      const ids: NotificationData = {}
-      const details: FieldProblems = {}
-      for (const key of personKeys) {
-        const id = data[key] === undefined ? undefined : resolveUser(data[key])
-        if (id !== undefined) ids[key] = id
-        else if (data[key] !== undefined) details[`data.${key}`] = problem('unknown_user')
+    unreadCount: (userId: string): number => store.count(userId).unread,
+
+    /** Idempotent.
+     *  @throws not_found (unknown or of another user) */
+    markRead: (userId: string, idText: string): Promise<void> =>
+      write(() => {
+        const row = findById(idText, (id) => store.find(userId, id))
+        if (!row?.inApp) throw new AppError('not_found')
+        if (row.readAt !== null) return
+        store.updateRead(userId, row.id, clock.now())
+        publishRead(userId)
+      }),
+
+    markAllRead: (userId: string): Promise<void> =>
+      write(() => {
+        if (store.count(userId).unread === 0) return
+        store.updateAllRead(userId, clock.now())
+        publishRead(userId)
+      }),
+
+    /** Creates a notification for each user, or returns the one with the same `dedupeKey`. Calls and follows count as muted
+     *  if one of the two users has blocked the other. Unknown users of several are left out.
+     *  @throws validation_error for an unknown user who is the only one, and for unknown external ids in `data` */
+    async report(references: readonly UserReference[], reported: NotificationEvent) {
+      const { ids, unknown } = peopleOf(references)
+      const event = { ...reported, data: withIds(reported) }
+      const outcomes: Outcome[] = []
+      const notifyUnlessBlocked = (id: string): Outcome =>
+        isAboutBlocked(mayTalk, id, event) ? { kind: 'muted' } : notify(id, event)
+      for (const some of chunksOf(ids, notifiedPerWrite)) {
+        outcomes.push(...(await write(() => some.map(notifyUnlessBlocked))))
       }
-      throwProblems(details)
-      return { ...callerOf(type, ids['guest_id']), ...data, ...ids }
+      const count = (kind: Outcome['kind']) => outcomes.filter((it) => it.kind === kind).length
+      return {
+        rows: outcomes.flatMap((outcome) =>
+          'row' in outcome && outcome.row.inApp ? [outcome.row] : [],
+        ),
+        duplicates: count('duplicate'),
+        muted: count('muted'),
+        ...(unknown.length > 0 && { unknown }),
+      }
     },
   }
 }

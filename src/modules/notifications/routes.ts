@@ -30,10 +30,9 @@ import {
   SentAnnouncement,
   WebPushKey,
 } from './model.ts'
-import { userReferences } from './notifier.ts'
+import { type Notifier, userReferences } from './notifier.ts'
 import type { Preferences as PreferenceService } from './preferences.ts'
 import type { PushTokens } from './push-tokens.ts'
-import type { NotificationService } from './service.ts'
 import type { NotificationStore } from './store.ts'
 
 const user = operations('Notifications', { access: 'user' })
@@ -46,7 +45,7 @@ const announcing = operations('Administration', {
 })
 
 type Parts = {
-  notifications: NotificationService
+  notifier: Notifier
   preferences: PreferenceService
   pushTokens: PushTokens
   /** The public VAPID key: 65 bytes in base64url. */
@@ -57,14 +56,14 @@ type Parts = {
 }
 
 export function notificationRoutes(parts: Parts) {
-  const { notifications, preferences, pushTokens, webPushKey, announcements } = parts
+  const { notifier, preferences, pushTokens, webPushKey, announcements } = parts
   return new Elysia({ name: 'notifications' })
     .use(routeBase)
     .get(
       '/v1/notifications',
       ({ query, context }) => {
         const isUnread = query['unread'] === 'true'
-        const list = (range: ListRange) => notifications.list(context.user.userId, isUnread, range)
+        const list = (range: ListRange) => notifier.list(context.user.userId, isUnread, range)
         return pageOf(query, list, notificationView)
       },
       user.list('listNotifications', 'Lists notifications, newest first.', Notification, {
@@ -73,12 +72,12 @@ export function notificationRoutes(parts: Parts) {
     )
     .get(
       '/v1/notifications/unread-count',
-      ({ context }) => ({ count: notifications.unreadCount(context.user.userId) }),
+      ({ context }) => ({ count: notifier.unreadCount(context.user.userId) }),
       user('getUnreadNotificationCount', 'Counts unread notifications.', { 200: UnreadCount }),
     )
     .put(
       '/v1/notifications/:id/read',
-      ({ params, context }) => notifications.markRead(context.user.userId, params.id),
+      ({ params, context }) => notifier.markRead(context.user.userId, params.id),
       user(
         'markNotificationRead',
         'Marks a notification as read. A repeated call changes nothing.',
@@ -87,7 +86,7 @@ export function notificationRoutes(parts: Parts) {
     )
     .put(
       '/v1/notifications/read-all',
-      ({ context }) => notifications.markAllRead(context.user.userId),
+      ({ context }) => notifier.markAllRead(context.user.userId),
       user('markAllNotificationsRead', 'Marks every notification as read.', { 204: null }),
     )
     .get(
@@ -154,7 +153,7 @@ export function notificationRoutes(parts: Parts) {
           dedupeKey: dedupe_key ?? idempotencyKey(request.headers),
         }
         const references = [...userReferences(user_ids), ...one]
-        const { rows, ...counts } = await notifications.report(references, event)
+        const { rows, ...counts } = await notifier.report(references, event)
         return { data: rows.map(notificationView), ...counts }
       },
       platform(
