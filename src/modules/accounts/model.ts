@@ -34,7 +34,7 @@ import type { UserRow } from './store.ts'
 export const passwordRule = { min: 8, max: 256 }
 
 const nameRule = { min: 1, max: 80, trimmed: true, notBlank: true, noControlCharacters: true }
-export const Password = Text(passwordRule, {
+const Password = Text(passwordRule, {
   description: 'Must not be a common password, or the address or name of the account.',
   examples: [samples.password],
 })
@@ -104,7 +104,7 @@ export type Credentials = Static<typeof Credentials>
 export const RefreshTokenBody = Body('RefreshTokenBody', {
   refresh_token: Sample(samples.usedRefreshToken, 'The newest refresh token of the session.'),
 })
-export const OwnPassword = Maybe(
+const OwnPassword = Maybe(
   Sample(samples.password, 'Your password; unnecessary for a while after `POST /v1/auth/confirm`.'),
 )
 export const PasswordBody = Body('PasswordBody', { password: OwnPassword })
@@ -171,6 +171,81 @@ export const NewPerson = Body('NewPerson', {
   locale: Maybe(GivenLocale),
 })
 export type NewPerson = Static<typeof NewPerson>
+
+const OneTimeToken = Sample(samples.oneTimeToken, 'The token of the mailed link.')
+export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: OneTimeToken })
+export const EmailBody = Body('EmailBody', {
+  email: Sample(samples.guest.email, 'The e-mail address of the account.'),
+})
+
+export const PasswordReset = Body('PasswordReset', { token: OneTimeToken, password: Password })
+export type PasswordReset = Static<typeof PasswordReset>
+
+export const PasswordChange = Body('PasswordChange', {
+  current_password: Maybe(
+    described(
+      Sample('six red bicycles'),
+      'The password until now; unnecessary for a while after `POST /v1/auth/confirm`.',
+    ),
+  ),
+  new_password: Password,
+})
+export type PasswordChange = Static<typeof PasswordChange>
+
+export const EmailChangeBody = Body('EmailChangeBody', {
+  new_email: Email('The new address. It counts once its mailed link was opened.'),
+  password: OwnPassword,
+})
+export type EmailChangeBody = Static<typeof EmailChangeBody>
+
+export const TotpSecret = Schema('TotpSecret', {
+  secret: Sample(
+    'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+    'The secret in Base32, for manual entry in an authenticator.',
+  ),
+  otpauth_url: Sample(
+    'otpauth://totp/api.example.com:ben%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=api.example.com',
+    'The secret as a URL, for a QR code.',
+  ),
+})
+export const CodeBody = Body('CodeBody', {
+  code: Sample(samples.code, 'A code from the authenticator.'),
+})
+export const RecoveryCodes = Schema('RecoveryCodes', {
+  recovery_codes: Type.Array(Sample('9fkq-27xm-b4tz'), {
+    description: 'Ten recovery codes, shown only this once.',
+  }),
+})
+export const FactorSetUp = Type.Optional(Body('FactorSetUp', { password: OwnPassword }))
+export const FactorRemoval = Body('FactorRemoval', {
+  password: OwnPassword,
+  code: Sample(samples.code, 'A code from the authenticator, or a recovery code.'),
+})
+export type FactorRemoval = Static<typeof FactorRemoval>
+
+const isGiven = (value: unknown) => value !== undefined && value !== null
+
+export const OwnerProof = Refined(
+  Body(
+    'OwnerProof',
+    {
+      password: Maybe(Sample(samples.password, 'Your password.')),
+      code: Maybe(
+        Sample(
+          samples.code,
+          'A code from the authenticator or a mail. Recovery codes are not accepted.',
+        ),
+      ),
+    },
+    {
+      description: 'Either the password or a code.',
+      examples: [{ password: samples.password }],
+    },
+  ),
+  ({ password, code }) =>
+    isGiven(password) === isGiven(code) ? { body: problem('one_proof') } : {},
+)
+export type OwnerProof = Static<typeof OwnerProof>
 
 export const User = Schema('User', {
   id: Sample(samples.guest.id),

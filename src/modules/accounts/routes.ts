@@ -11,29 +11,26 @@ import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { EmailChange } from './address/email-change.ts'
 import type { Recovery } from './address/recovery.ts'
+import { Export, type SendExport } from './exports.ts'
 import {
+  Authenticated,
   CodeBody,
+  Credentials,
   EmailBody,
   EmailChangeBody,
   FactorRemoval,
   FactorSetUp,
-  OneTimeTokenBody,
-  OwnerProof,
-  PasswordChange,
-  PasswordReset,
-  RecoveryCodes,
-  TotpSecret,
-} from './credential-model.ts'
-import { Export, type SendExport } from './exports.ts'
-import {
-  Authenticated,
-  Credentials,
   Jwks,
   NewQuietHours,
+  OneTimeTokenBody,
+  OwnerProof,
   PasswordBody,
+  PasswordChange,
+  PasswordReset,
   Profile,
   ProfileUpdate,
   type ProfileView,
+  RecoveryCodes,
   RefreshTokenBody,
   Registration,
   type Rotation,
@@ -42,6 +39,7 @@ import {
   type SigningKey,
   sessionView,
   TokenSet,
+  TotpSecret,
   UserBody,
   userView,
 } from './model.ts'

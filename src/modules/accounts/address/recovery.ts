@@ -4,7 +4,7 @@ import { AppError, invalidField } from '../../../lib/errors.ts'
 import type { UserPrincipal } from '../../../lib/principal.ts'
 import { normalizeEmail } from '../../../lib/text.ts'
 import type { AccountParts } from '../account-parts.ts'
-import type { PasswordChange, PasswordReset } from '../credential-model.ts'
+import type { PasswordChange, PasswordReset } from '../model.ts'
 import { isGuessable, type LoginThrottle } from '../sign-in/passwords.ts'
 import type { UserRow } from '../store.ts'
 

@@ -6,7 +6,7 @@ import { sha256 } from '../../../lib/hash.ts'
 import type { UserPrincipal } from '../../../lib/principal.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { GivenPassword, Recovery } from '../address/recovery.ts'
-import type { FactorRemoval, OwnerProof } from '../credential-model.ts'
+import type { FactorRemoval, OwnerProof } from '../model.ts'
 import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { LoginThrottle } from './passwords.ts'
 
