@@ -97,8 +97,9 @@ const mutations: Mutation[] = [
   {
     name: 'a reset leaves sockets',
     file: `${accounts}/address/recovery.ts`,
-    from: 'hub.closeUser(user.id)',
-    to: '',
+    from: `throttle.succeeded(user.email, ip)
+          hub.closeUser(user.id)`,
+    to: 'throttle.succeeded(user.email, ip)',
   },
   {
     name: 'a new password keeps former links',
@@ -122,36 +123,36 @@ const mutations: Mutation[] = [
   {
     name: 'a reset keeps a second factor that is older than the first proof',
     file: `${accounts}/address/recovery.ts`,
-    from: 'if (parts.factors.find(user.id)?.isProvisional) {',
-    to: 'if (parts.factors.find(user.id)?.confirmedAt === 0) {',
+    from: 'if (factors.find(user.id)?.isProvisional) {',
+    to: 'if (factors.find(user.id)?.confirmedAt === 0) {',
   },
   {
     name: 'undo keeps the password',
-    file: `${accounts}/address/email-change.ts`,
+    file: `${accounts}/address/recovery.ts`,
     from: 'store.update(user.id, { passwordHash: noPassword })',
     to: '',
   },
   {
     name: 'undo keeps a second factor that is younger than the change',
-    file: `${accounts}/address/email-change.ts`,
+    file: `${accounts}/address/recovery.ts`,
     from: 'if (factorSince >= changedAt)',
     to: 'if (factorSince < changedAt)',
   },
   {
     name: 'a change back leaves the address in between an undo',
-    file: `${accounts}/address/email-change.ts`,
+    file: `${accounts}/address/recovery.ts`,
     from: 'if (!user.isProvisional && !undone) {',
     to: 'if (!user.isProvisional) {',
   },
   {
     name: 'an unproved address is reserved',
-    file: `${accounts}/address/email-change.ts`,
+    file: `${accounts}/address/recovery.ts`,
     from: 'if (!user.isProvisional && !undone) {',
     to: 'if (!undone) {',
   },
   {
     name: 'undo keeps sessions',
-    file: `${accounts}/address/email-change.ts`,
+    file: `${accounts}/address/recovery.ts`,
     from: 'sessionStore.revokeAll(user.id, clock.now())',
     to: '',
   },

@@ -10,7 +10,6 @@ import { purgedKinds } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import { createAccountParts, type OnReachChanged } from './account-parts.ts'
 import { type AccountMail, createMailJobs } from './address/account-mails.ts'
-import { createEmailChange } from './address/email-change.ts'
 import { createRecovery } from './address/recovery.ts'
 import { banRoutes } from './bans/ban-routes.ts'
 import { createBans } from './bans/bans.ts'
@@ -191,9 +190,8 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     })
   }
 
-  const emailChange = createEmailChange(core, { ...parts, recovery })
   const totp = createTotp(core, { ...parts, recovery })
-  const own = { accounts, sessions, recovery, emailChange, totp }
+  const own = { accounts, sessions, recovery, totp }
 
   return {
     retention: accountRetention,

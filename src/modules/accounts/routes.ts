@@ -9,7 +9,6 @@ import { routeBase } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
 import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
-import type { EmailChange } from './address/email-change.ts'
 import type { Recovery } from './address/recovery.ts'
 import { Export, type SendExport } from './exports.ts'
 import {
@@ -70,15 +69,13 @@ type Parts = {
   sessions: Sessions
   keyring: Keyring
   recovery: Recovery
-  emailChange: EmailChange
   totp: Totp
   profileView: ProfileView
   sendExport: SendExport
 }
 
 export function accountRoutes(parts: Parts) {
-  const { accounts, sessions, keyring, recovery, emailChange, totp, profileView, sendExport } =
-    parts
+  const { accounts, sessions, keyring, recovery, totp, profileView, sendExport } = parts
   const showKeys = ({ set }: { set: { headers: Record<string, string | number> } }) => {
     set.headers['cache-control'] = `public, max-age=${jwksMaxAgeSeconds}`
     return keyring.jwks()
@@ -236,7 +233,7 @@ export function accountRoutes(parts: Parts) {
     )
     .post(
       '/v1/auth/email/change',
-      ({ body, context }) => emailChange.request(context.user, body, context.ip),
+      ({ body, context }) => recovery.requestEmailChange(context.user, body, context.ip),
       confirmed(
         'requestEmailChange',
         'Requests a change of the e-mail address: mails a link to the new address. The address changes when its owner follows the link within 24 hours. At most once a minute and 5 times an hour.',
@@ -247,7 +244,7 @@ export function accountRoutes(parts: Parts) {
     .post(
       '/v1/auth/email/confirm',
       async ({ body, context }) => ({
-        user: userView(await emailChange.confirm(body.token, context.ip)),
+        user: userView(await recovery.confirmEmail(body.token, context.ip)),
       }),
       visitor(
         'confirmEmailChange',
@@ -258,7 +255,7 @@ export function accountRoutes(parts: Parts) {
     )
     .post(
       '/v1/auth/email/undo',
-      ({ body, context }) => emailChange.undo(body.token, context.ip),
+      ({ body, context }) => recovery.undoEmailChange(body.token, context.ip),
       visitor(
         'undoEmailChange',
         'Restores the former e-mail address with the token from the link mailed to it. Ends every session, removes the password, and removes a second factor set up after the change. Mails a link for setting a new password.',
