@@ -11,7 +11,6 @@ import type { Mailer } from '../../outside/mail/mailer.ts'
 import { createAccountParts, type OnReachChanged } from './account-parts.ts'
 import { type AccountMail, createMailJobs } from './address/account-mails.ts'
 import { createRecovery } from './address/recovery.ts'
-import { banRoutes } from './bans/ban-routes.ts'
 import { createBans } from './bans/bans.ts'
 import { createExports, type SendExport, whileAllowed } from './exports.ts'
 import {
@@ -23,7 +22,6 @@ import {
   pendingAddressView,
   sessionView,
 } from './model.ts'
-import { feedUserRoutes } from './people/feed-user-routes.ts'
 import { createUserAdmin } from './people/user-admin.ts'
 import { userAdminRoutes } from './people/user-admin-routes.ts'
 import { accountRoutes } from './routes.ts'
@@ -195,10 +193,9 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
 
   return {
     retention: accountRetention,
-    routes: accountRoutes({ ...own, keyring, profileView, sendExport })
-      .use(userAdminRoutes({ sessions, userAdmin, countPurged, managedView, sendExport }))
-      .use(feedUserRoutes({ userAdmin, managedView }))
-      .use(banRoutes(bans)),
+    routes: accountRoutes({ ...own, keyring, profileView, sendExport }).use(
+      userAdminRoutes({ ...parts, userAdmin, countPurged, managedView, sendExport }),
+    ),
     jobs: {
       ...createMailJobs(core, mailer, base),
       async guest_end({ user_id: userId }) {

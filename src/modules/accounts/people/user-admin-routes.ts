@@ -1,30 +1,38 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { Body, Flag, OneOf, Refined, Sample, Schema, Text } from '../../../api/fields.ts'
+import { Body, Email, Flag, OneOf, Refined, Sample, Schema, Text } from '../../../api/fields.ts'
 import { forCommands, operations } from '../../../api/operation.ts'
 import { samples } from '../../../api/samples.ts'
 import { recentlyConfirmed } from '../../../http/confirmation.ts'
-import { pageOf } from '../../../http/pagination.ts'
+import { ListOf, listQuery, pageOf } from '../../../http/pagination.ts'
 import { routeBase } from '../../../http/request-context.ts'
-import { roles } from '../../../lib/vocabulary.ts'
+import { invalidField } from '../../../lib/errors.ts'
+import { type BanKind, roles } from '../../../lib/vocabulary.ts'
+import { Ban, type Bans, banKind, banValue, banView, NewBan } from '../bans/bans.ts'
 import { Export, type SendExport } from '../exports.ts'
 import {
   AccessUpdate,
+  Authenticated,
+  ExternalId,
   ManagedUser,
   type ManagedView,
+  NewPerson,
   newcomerProblems,
+  PersonUpdate,
   PurgeCounts,
   registration,
   Session,
   sessionView,
 } from '../model.ts'
-import type { Sessions } from '../sign-in/sessions.ts'
+import { clientOf, type Sessions } from '../sign-in/sessions.ts'
 import type { UserRow } from '../store.ts'
 import type { UserAdmin } from './user-admin.ts'
 import { maxFound, type UserFilter } from './user-search-store.ts'
 
 const admin = operations('Administration', { access: 'admin' })
 const sensitive = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
+const service = operations('Feed', { access: 'service', scope: 'users' })
+const sessionFeed = operations('Feed', { access: 'service', scope: 'sessions' })
 
 const userFilters = {
   q: Text(
@@ -41,7 +49,9 @@ const userFilters = {
   email_verified: Flag('Only people whose address is verified, or is not.'),
 }
 
-function userFilterOf(query: Record<string, string | undefined>): UserFilter {
+type Query = Record<string, string | undefined>
+
+function userFilterOf(query: Query): UserFilter {
   const flag = (text: string | undefined) => (text === undefined ? undefined : text === 'true')
   return {
     q: query['q']?.trim() || undefined,
@@ -51,8 +61,13 @@ function userFilterOf(query: Record<string, string | undefined>): UserFilter {
   }
 }
 
+// A lookup finds at most one user, so there is no cursor form.
+const { page, per_page } = listQuery()
+const lookup = { email: Email(), external_id: ExternalId }
+
 type Parts = {
   sessions: Sessions
+  bans: Bans
   userAdmin: UserAdmin
   countPurged: (user: UserRow) => Promise<PurgeCounts>
   managedView: ManagedView
@@ -71,7 +86,7 @@ const PurgeStarted = Schema('PurgeStarted', {
 })
 
 export function userAdminRoutes(parts: Parts) {
-  const { sessions, userAdmin, countPurged, managedView, sendExport } = parts
+  const { sessions, bans, userAdmin, countPurged, managedView, sendExport } = parts
 
   return new Elysia({ name: 'user-admin' })
     .use(routeBase)
@@ -191,5 +206,117 @@ export function userAdminRoutes(parts: Parts) {
         'Removes the second factor of a person, who is notified by mail. Without a second factor nothing changes.',
         { 204: null },
       ),
+    )
+    .get(
+      '/v1/service/users',
+      ({ query }) => {
+        const { page, per_page, email, external_id: externalId }: Query = query
+        const numbered = { ...(page && { page }), ...(per_page && { per_page }) }
+        return pageOf(
+          numbered,
+          (range) => userAdmin.lookUp({ email, externalId }, range),
+          managedView,
+        )
+      },
+      service(
+        'serviceListUsers',
+        'Finds a person by e-mail address, external id, or both; one of them is required.',
+        { 200: ListOf(ManagedUser) },
+        { query: { page, per_page, ...lookup } },
+      ),
+    )
+    .post(
+      '/v1/service/users',
+      async ({ body, context, set }) => {
+        const { user, isNew } = await userAdmin.upsert(body, context.by)
+        set.status = isNew ? 201 : 200
+        return managedView(user)
+      },
+      service(
+        'serviceCreateUser',
+        'Creates a person, or brings the one with the same `external_id` up to date (200): absent fields keep their value, and an address without `email_verified: true` becomes unverified when it changes and gets a verification mail. An account registered with the same address but never verified is removed, because its owner has not proved the address. The new account has no password until its owner sets one by a reset link. Services cannot create admins.',
+        { 200: ManagedUser, 201: ManagedUser },
+        { body: NewPerson, errors: ['email_taken', 'admin_protected'], example: { role: 'host' } },
+      ),
+    )
+    .get(
+      '/v1/service/users/:id',
+      ({ params, context }) => managedView(userAdmin.get(params.id, context.by)),
+      service('serviceGetUser', 'Shows a person.', { 200: ManagedUser }),
+    )
+    .patch(
+      '/v1/service/users/:id',
+      async ({ params, body, context }) =>
+        managedView(await userAdmin.update(params.id, body, context.by)),
+      service(
+        'serviceUpdateUser',
+        'Changes a person’s role, status, address or profile. Absent fields keep their value. A new `email` holds at once. Without `email_verified: true` it is unverified and gets a verification mail; sessions stay. Links mailed before stop working. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin, nor change the role or the address of one, nor disable one.',
+        { 200: ManagedUser },
+        {
+          body: PersonUpdate,
+          errors: ['last_admin', 'admin_protected', 'email_taken', 'external_id_taken'],
+          example: { role: 'host' },
+        },
+      ),
+    )
+    .delete(
+      '/v1/service/users/:id',
+      ({ params, context }) => userAdmin.remove(params.id, context.by),
+      service(
+        'serviceDeleteUser',
+        'Removes a person, as they could themselves. Messages stay, shown as from a deleted user. Services cannot remove admins.',
+        { 204: null },
+        { errors: ['admin_protected'] },
+      ),
+    )
+    .delete(
+      '/v1/service/users/:id/sessions',
+      ({ params, context }) => userAdmin.endSessions(params.id, context.by),
+      service(
+        'serviceDeleteSessions',
+        'Logs a person out on every device; no admin.',
+        { 204: null },
+        { errors: ['admin_protected'] },
+      ),
+    )
+    .post(
+      '/v1/service/users/:id/sessions',
+      ({ params, context, request }) =>
+        userAdmin.openSession(params.id, clientOf(request, context.ip), context.by),
+      sessionFeed(
+        'serviceCreateSession',
+        'Creates a session for a person whom the platform has authenticated. Works for everybody except admins, and requires no second factor. The scope `all` does not include `sessions`.',
+        { 201: Authenticated },
+        { errors: ['admin_protected', 'recipient_gone', 'banned'] },
+      ),
+    )
+    .get(
+      '/v1/admin/bans',
+      ({ query }) => {
+        const wanted = query['kind'] as BanKind | undefined // the pipeline has checked it
+        if (query['value'] !== undefined && !wanted) throw invalidField('kind', 'required')
+        return pageOf(query, (range) => bans.list(wanted, query['value'], range), banView)
+      },
+      admin.list('adminListBans', 'Lists the bans, newest first.', Ban, {
+        query: {
+          kind: banKind,
+          value: Text({ max: 254 }, { ...banValue, description: 'The value, with its `kind`.' }),
+        },
+      }),
+    )
+    .post(
+      '/v1/admin/bans',
+      async ({ body, context }) => banView(await bans.add(body, context.by)),
+      admin(
+        'adminCreateBan',
+        'Bans a mail domain, an address or a network: registration and login, also by the platform, are refused with the reason `banned`, and no session of theirs can be refreshed. Those of a network end at once. A repeated ban changes reason and end.',
+        { 201: Ban },
+        { body: NewBan },
+      ),
+    )
+    .delete(
+      '/v1/admin/bans/:id',
+      ({ params, context }) => bans.remove(params.id, context.by),
+      admin('adminDeleteBan', 'Removes a ban.', { 204: null }),
     )
 }
