@@ -33,11 +33,10 @@ export function createMailPreferences({ links, preferences, store }: Parts) {
     /** Ends the mails about the types of the address. */
     async unsubscribe(token: string): Promise<void> {
       const { userId, types } = personOf(token) ?? { userId: '', types: [] }
-      const off = { inApp: undefined, push: undefined, email: false }
       if (types.length === 0) return
       await preferences.update(
         userId,
-        types.map((type) => [type, off]),
+        types.map((type) => [type, { email: false }]),
       )
     },
     /** Replaces the preferences, but of types of the platform only those that the form showed.

@@ -446,17 +446,11 @@ export function preferencesView(list: readonly (readonly [PreferenceType, Channe
 export function changesOf(
   body: Partial<Record<PreferenceType, ChannelChanges>>,
 ): PreferenceChanges {
-  const { push, email } = body.chat_message ?? {}
-  const given = { ...body, chat_message: { push, email } } as Record<PreferenceType, ChannelChanges>
   const types = [...preferenceTypes, ...Object.keys(body).filter(isCustomType)]
   return types.flatMap((type): PreferenceChanges => {
-    const { in_app, push, email } = given[type] ?? {}
-    const change = {
-      inApp: in_app ?? undefined,
-      push: push ?? undefined,
-      email: email ?? undefined,
-    }
-    return Object.values(change).some((value) => value !== undefined) ? [[type, change]] : []
+    const { in_app, push, email } = body[type] ?? {}
+    const change = { ...(type !== 'chat_message' && { inApp: in_app }), push, email }
+    return Object.values(change).some((on) => typeof on === 'boolean') ? [[type, change]] : []
   })
 }
 

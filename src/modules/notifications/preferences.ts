@@ -4,8 +4,11 @@ import { isCustomType, type PreferenceType, preferenceTypes } from '../../lib/vo
 import type { NotificationStore } from './store.ts'
 
 export type Channels = { inApp: boolean; push: boolean; email: boolean }
-/** Undefined channels keep their value. */
-export type PreferenceChanges = [PreferenceType, { [C in keyof Channels]: boolean | undefined }][]
+/** Absent channels keep their value. */
+export type PreferenceChanges = [
+  PreferenceType,
+  { [C in keyof Channels]?: boolean | null | undefined },
+][]
 
 export type Preferences = ReturnType<typeof createPreferences>
 
