@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { Body } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
-import type { RequestContext } from '../../http/request-context.ts'
 import { AppError, throttled } from '../../lib/errors.ts'
+import type { UserPrincipal } from '../../lib/principal.ts'
 import { ManagedUser, Session } from './model.ts'
 import type { UserRow } from './store.ts'
 
@@ -16,9 +16,10 @@ type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
 export const Export = Body('Export', { user: ManagedUser, sessions: Type.Array(Session) })
 
-type Reader = Pick<RequestContext, 'user' | 'byUser'>
-
-export type SendExport = (user: UserRow, reader: Reader) => Promise<Response>
+export type SendExport = (
+  user: UserRow,
+  reader: { user: UserPrincipal; byUser: ByUser },
+) => Promise<Response>
 
 /** Ends a stream with an error as soon as it is not allowed any more, so that its reader sees that it is incomplete. */
 export async function* whileAllowed<T>(pieces: AsyncIterable<T>, isAllowed: () => boolean) {
