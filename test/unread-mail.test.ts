@@ -643,7 +643,8 @@ describe('nobody is mailed twice in a run, or what they have read, and nothing i
   test.each([1, 2, 3].slice(0, size(3, 3, 1)))('with seed %i', async (seed) => {
     expect(await runModel(seed, 80)).toBeGreaterThan(0)
   })
-  testAtLength('in long runs', async () => {
-    for (let seed = 10; seed < 10 + size(30, 2); seed++) await runModel(seed, 300)
+  const longSeeds = Array.from({ length: size(30, 2) }, (_, n) => 10 + n)
+  testAtLength.each(longSeeds)('in a long run with seed %i', async (seed) => {
+    expect(await runModel(seed, 300)).toBeGreaterThan(0)
   })
 })
