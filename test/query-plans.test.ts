@@ -117,6 +117,15 @@ test('the due jobs of a receiver are found without reading those of others', () 
   expect(plans).toEqual([[expect.objectContaining({ detail })]])
 })
 
+test('storing a message builds no temporary index', () => {
+  const inserts = [...statements].filter((sql) => sql.startsWith('INSERT INTO messages '))
+  const opcodes = inserts.flatMap((sql) =>
+    service.sqlite.query<{ opcode: string }, []>(`EXPLAIN ${sql}`).all(),
+  )
+  expect(opcodes).toContainEqual(expect.objectContaining({ opcode: 'IdxInsert' }))
+  expect(opcodes).not.toContainEqual(expect.objectContaining({ opcode: 'OpenEphemeral' }))
+})
+
 test('the newest conversation of a user is found without reading the others', () => {
   const newest = [...statements].filter((sql) => /^SELECT max\(last_activity_id\)/.test(sql))
   const plans = newest.map((sql) =>

@@ -42,6 +42,10 @@ const isSet = (column: string) => sql.raw(`${column} IS NOT NULL`)
 const oneOf = (column: string, values: readonly string[]) =>
   sql.raw(`${column} IN (${values.map((value) => `'${value}'`).join(', ')})`)
 
+/** `oneOf` for the table of messages: for more than two values in `IN`, SQLite builds a temporary index in each insert. */
+const equalsOneOf = (column: string, values: readonly string[]) =>
+  sql.raw(values.map((value) => `${column} = '${value}'`).join(' OR '))
+
 // Accounts. The migration adds two things that drizzle cannot express: `user_search`, a full-text index of names, addresses
 // and the generated column `facets`, and the triggers that maintain it.
 
@@ -473,7 +477,7 @@ export const messages = sqliteTable(
     }),
     uniqueIndex('messages_client_id').on(table.senderId, table.clientId).where(isSet('client_id')),
     index('messages_broadcast').on(table.broadcastId).where(isSet('broadcast_id')),
-    check('messages_type', oneOf('type', words.messageTypes)),
+    check('messages_type', equalsOneOf('type', words.messageTypes)),
     check('messages_file', sql.raw("(type = 'file') = (file_url IS NOT NULL)")),
     check('messages_notice', sql.raw("(type = 'notice') = (sender_id IS NULL)")),
     check('messages_silent', sql.raw("is_silent = 0 OR type = 'notice'")),
