@@ -196,7 +196,8 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
       if (!file || file.owner === from || world.apartOf(from, to)) return undefined
       const conversation = await world.open(from, to)
       const body = { body: 'x', type: 'file', file_url: file.url }
-      await world.ask(400, 'POST', messagesPath(conversation), { token: from.token, body })
+      const refusal = conversation.isReadOnly ? 403 : 400
+      await world.ask(refusal, 'POST', messagesPath(conversation), { token: from.token, body })
       await world.ask(400, 'PATCH', '/v1/users/me', {
         token: from.token,
         body: { avatar_url: file.url },
