@@ -260,6 +260,12 @@ const mutations: Mutation[] = [
     to: 'orm.select().from(recoveryCodes).where(code).all().length > 0',
   },
   {
+    name: 'former recovery codes outlive a renewal',
+    file: `${accounts}/sign-in/factor-store.ts`,
+    from: 'orm.delete(recoveryCodes).where(eq(recoveryCodes.userId, userId)).run()\n      orm',
+    to: 'orm',
+  },
+  {
     name: 'a code works twice',
     file: `${accounts}/sign-in/factor-store.ts`,
     from: 'lt(totpFactors.lastStep, step)',

@@ -35,6 +35,8 @@ const confirm = ({ token }: Person, code: string, of = service) =>
   of.call('POST', '/v1/auth/totp/confirm', { token, body: { code } })
 const remove = ({ token }: Person, body: object, of = service) =>
   of.call('DELETE', '/v1/auth/totp', { token, body })
+const renew = ({ token }: Person, body: object) =>
+  service.call('POST', '/v1/auth/totp/recovery-codes', { token, body })
 const login = ({ email }: Person, code?: string) =>
   service.call('POST', '/v1/auth/login', { body: { email, password, code } })
 const profile = ({ token }: Person, of = service) => of.call('GET', '/v1/users/me', { token })
@@ -207,6 +209,43 @@ test('wrong codes slow down logins from elsewhere; the right password does not r
     expect(refusalOf(await attempt())).toEqual(required)
   }
   expect(refusalOf(await attempt(mia.code()))).toEqual([429, 'rate_limited', 'login_throttled'])
+})
+
+describe('renewing the recovery codes', () => {
+  test('voids the old ones, and answers a repeated request with new ones again', async () => {
+    const rita = await guard(await service.register('rita'))
+    const renewed = await renew(rita, { password, code: rita.code() })
+    const [first] = renewed.body.recovery_codes
+    expect([renewed.status, new Set(renewed.body.recovery_codes).size]).toEqual([200, 10])
+    for (const old of rita.recoveryCodes) expect(refusalOf(await login(rita, old))).toEqual(invalid)
+    expect((await login(rita, first)).status).toBe(200)
+    clock.advance(step)
+    const again = (await renew(rita, { password, code: rita.code() })).body.recovery_codes
+    const [unseen] = renewed.body.recovery_codes.slice(1)
+    expect(refusalOf(await login(rita, unseen))).toEqual(invalid)
+    expect((await login(rita, again[0])).status).toBe(200)
+    const rows = service.sqlite.query(
+      "SELECT 1 FROM audit_log WHERE action = 'recovery_codes_renewed' AND actor_id = ?",
+    )
+    expect(rows.all(rita.id)).toHaveLength(2)
+    expect((await profile(rita)).body.totp).toBe(true)
+  })
+
+  test('needs the password and an unused code of the authenticator; a refusal changes nothing', async () => {
+    const sara = await guard(await service.register('sara'))
+    const [recoveryCode] = sara.recoveryCodes
+    const wrong = await renew(sara, { password: 'wrong', code: sara.code() })
+    expect(refusalOf(wrong)).toEqual([401, 'invalid_credentials', null])
+    expect((await renew(sara, { code: sara.code() })).status).toBe(403)
+    for (const code of ['000000', recoveryCode]) {
+      expect(refusalOf(await renew(sara, { password, code }))).toEqual(invalid)
+    }
+    expect((await login(sara, recoveryCode)).status).toBe(200)
+    const body = { password, code: sara.code() }
+    const both = await Promise.all([renew(sara, body), renew(sara, body)])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 401])
+    expect((await renew(await service.register(), body)).status).toBe(404)
+  })
 })
 
 describe('removing', () => {

@@ -283,6 +283,9 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
         request('POST /v1/auth/totp', { body, ...more }),
       confirm: (code: string, more?: RequestOptions) =>
         request('POST /v1/auth/totp/confirm', { body: { code }, ...more }),
+      /** Answers with ten new recovery codes; the old ones no longer work. */
+      renewCodes: (body: Body<'POST /v1/auth/totp/recovery-codes'>, more?: RequestOptions) =>
+        request('POST /v1/auth/totp/recovery-codes', { body, ...more }),
       remove: (body: Body<'DELETE /v1/auth/totp'>, more?: RequestOptions) =>
         request('DELETE /v1/auth/totp', { body, ...more }),
     },

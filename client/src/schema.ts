@@ -621,6 +621,13 @@ export interface RecoveryCodes {
    */
   recovery_codes: string[]
 }
+export interface CodesRenewal {
+  password?: string | null
+  /**
+   * A code from the authenticator. Recovery codes are not accepted.
+   */
+  code: string
+}
 /**
  * Either the password or a code.
  */
@@ -2678,6 +2685,13 @@ export interface Operations {
    */
   'POST /v1/auth/totp/confirm': {
     body: CodeBody
+    answer: RecoveryCodes
+  }
+  /**
+   * Replaces the recovery codes of the second factor.
+   */
+  'POST /v1/auth/totp/recovery-codes': {
+    body: CodesRenewal
     answer: RecoveryCodes
   }
   /**

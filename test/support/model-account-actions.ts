@@ -391,6 +391,27 @@ const actions: Record<string, Act> = {
     return `the ${who} sets a second factor up for ${account.address}`
   },
 
+  async renewCodes(world, random) {
+    const held = usable(world, random)
+    if (!held?.session.account.factor) return undefined
+    const { session, who, token } = held
+    const { factor, address: email, password: secret } = session.account
+    const { password, refusal } = proofOf(held, { world, random, minutes: 5 })
+    const isTheirs = factor?.by === who
+    const expected = refusal ?? (isTheirs ? 200 : 401)
+    const code = factor && isTheirs ? world.codeOf(factor) : '000000'
+    const path = '/v1/auth/totp/recovery-codes'
+    const answer = await world.ask(expected, 'POST', path, { token, body: { password, code } })
+    if (!factor || expected !== 200) return `the ${who} cannot renew recovery codes: ${expected}`
+    const [former] = factor.codes
+    factor.codes = answer.body.recovery_codes
+    if (secret !== undefined && former !== undefined) {
+      const body = { email, password: secret, code: former }
+      await world.ask(401, 'POST', '/v1/auth/login', { body })
+    }
+    return `the ${who} renews the recovery codes of ${email}`
+  },
+
   async dropFactor(world, random) {
     const held = usable(world, random)
     if (!held?.session.account.factor) return undefined

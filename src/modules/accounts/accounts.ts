@@ -59,6 +59,7 @@ declare module '../../db/audit-trail.ts' {
     totp_enabled: 'user'
     totp_disabled: 'user'
     totp_refused: 'user'
+    recovery_codes_renewed: 'user'
     code_requested: 'user'
     code_refused: 'user'
     role_changed: 'user'

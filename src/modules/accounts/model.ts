@@ -222,6 +222,11 @@ export const FactorRemoval = Body('FactorRemoval', {
   code: Sample(samples.code, 'A code from the authenticator, or a recovery code.'),
 })
 export type FactorRemoval = Static<typeof FactorRemoval>
+export const CodesRenewal = Body('CodesRenewal', {
+  password: OwnPassword,
+  code: Sample(samples.code, 'A code from the authenticator. Recovery codes are not accepted.'),
+})
+export type CodesRenewal = Static<typeof CodesRenewal>
 
 const isGiven = (value: unknown) => value !== undefined && value !== null
 

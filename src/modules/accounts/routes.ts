@@ -14,6 +14,7 @@ import { Export, type SendExport } from './exports.ts'
 import {
   Authenticated,
   CodeBody,
+  CodesRenewal,
   Credentials,
   EmailBody,
   EmailChangeBody,
@@ -286,6 +287,18 @@ export function accountRoutes(parts: Parts) {
           body: CodeBody,
           errors: ['totp_exists', 'totp_invalid', 'login_throttled', 'quota_exceeded', 'not_found'],
         },
+      ),
+    )
+    .post(
+      '/v1/auth/totp/recovery-codes',
+      async ({ body, context }) => ({
+        recovery_codes: await totp.renewCodes(context.user, body, context.ip),
+      }),
+      changingFactor(
+        'renewRecoveryCodes',
+        'Replaces the recovery codes of the second factor. The old ones no longer work, and the new ones are shown only this once.',
+        { 200: RecoveryCodes },
+        { body: CodesRenewal, errors: ['totp_invalid', 'not_found'] },
       ),
     )
     .delete(

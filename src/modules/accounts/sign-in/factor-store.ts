@@ -36,7 +36,8 @@ export function createFactorStore(orm: Orm) {
         orm.update(totpFactors).set({ lastStep: step }).where(fresh).returning().all().length > 0
       )
     },
-    insertCodes(userId: string, hashes: readonly string[]): void {
+    replaceCodes(userId: string, hashes: readonly string[]): void {
+      orm.delete(recoveryCodes).where(eq(recoveryCodes.userId, userId)).run()
       orm
         .insert(recoveryCodes)
         .values(hashes.map((hash) => ({ userId, hash })))

@@ -6,7 +6,7 @@ import { sha256 } from '../../../lib/hash.ts'
 import type { UserPrincipal } from '../../../lib/principal.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { GivenPassword, Recovery } from '../address/recovery.ts'
-import type { FactorRemoval, OwnerProof } from '../model.ts'
+import type { CodesRenewal, FactorRemoval, OwnerProof } from '../model.ts'
 import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { LoginThrottle } from './passwords.ts'
 
@@ -84,15 +84,19 @@ export function createTotp(core: Core, parts: Parts) {
     return done.result
   }
 
-  /** @returns the recovery codes, of which only the hashes are stored */
   function switchOn(userId: string, ip: string): string[] {
     const user = store.own(userId)
+    factors.updateConfirmed(userId, clock.now(), user.isProvisional)
+    parts.factorChanged(user, 'totp_enabled', onOneself(userId, ip))
+    return issueCodes(userId)
+  }
+
+  /** @returns the recovery codes, of which only the hashes are stored; earlier ones are void */
+  function issueCodes(userId: string): string[] {
     const recoveryCodes = Array.from({ length: recoveryCodeCount }, () =>
       new Secret({ size: recoveryCodeBytes }).base32.toLowerCase(),
     )
-    factors.updateConfirmed(userId, clock.now(), user.isProvisional)
-    factors.insertCodes(userId, recoveryCodes.map(sha256))
-    parts.factorChanged(user, 'totp_enabled', onOneself(userId, ip))
+    factors.replaceCodes(userId, recoveryCodes.map(sha256))
     return recoveryCodes.map((code) => code.replace(/(.{4})(?=.)/g, '$1-'))
   }
 
@@ -142,6 +146,24 @@ export function createTotp(core: Core, parts: Parts) {
         act() {
           recovery.mustStillBeConfirmed(user, principal)
           parts.removeFactor(user, onOneself(userId, ip))
+        },
+      })
+    },
+
+    /** Replaces the recovery codes. It takes no recovery code: when the answer is lost, none of them works any more, and
+     *  only an authenticator can renew them again.
+     *  @throws not_found (no factor) · invalid_credentials (wrong password) · totp_invalid · login_throttled */
+    async renewCodes(principal: UserPrincipal, { password, code }: CodesRenewal, ip: string) {
+      const { userId } = principal
+      if (!factors.isOn(userId)) throw new AppError('not_found')
+      const user = await recovery.confirm(principal, password, ip)
+      return withCode(userId, code, {
+        ip,
+        isRight: codes.useAuthenticator,
+        act() {
+          recovery.mustStillBeConfirmed(user, principal)
+          audit.record({ action: 'recovery_codes_renewed', ...onOneself(userId, ip) })
+          return issueCodes(userId)
         },
       })
     },

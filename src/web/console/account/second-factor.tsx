@@ -4,6 +4,7 @@ import { encode } from 'uqr'
 import type { TotpSecret } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { Copyable, download, useCopy } from '../../kit/copy.tsx'
+import { openDialog } from '../../kit/dialog.tsx'
 import { CodeField, PasswordField } from '../../kit/field.tsx'
 import { askForm, useForm } from '../../kit/form.tsx'
 import { Failure, Loading } from '../../kit/states.tsx'
@@ -66,9 +67,12 @@ export function SecondFactor({ isOn, onChanged }: FactorProps) {
           <p class="soft small">{isOn ? words.onText : words.offText}</p>
         </div>
         {!isOpen && (
-          <Button tone={isOn ? undefined : 'primary'} onClick={change}>
-            {isOn ? words.switchOff : words.setUp}
-          </Button>
+          <div class="row wrap">
+            {isOn && <Button onClick={renewCodes}>{words.renew}</Button>}
+            <Button tone={isOn ? undefined : 'primary'} onClick={change}>
+              {isOn ? words.switchOff : words.setUp}
+            </Button>
+          </div>
         )}
       </div>
       {isOpen && <SetUp onDone={finish} onCancel={() => setOpen(false)} />}
@@ -81,18 +85,38 @@ const askToSwitchOff = () =>
     title: words.switchOffAction,
     action: words.switchOff,
     tone: 'danger',
-    fields: (
-      <>
-        <PasswordField label={texts.console.account.password} name="password" takesFocus />
-        <CodeField />
-      </>
-    ),
+    fields: <ProofFields />,
     async submit(given) {
-      const body = { password: String(given.get('password')), code: String(given.get('code')) }
-      await mutate('DELETE /v1/auth/totp', { body }, { done: words.isOff })
+      await mutate('DELETE /v1/auth/totp', { body: proofOf(given) }, { done: words.isOff })
       return true
     },
   })
+
+async function renewCodes() {
+  const renewed = await askForm({
+    title: words.renew,
+    text: words.renewText,
+    action: words.renewAction,
+    fields: <ProofFields codeHint={words.renewCodeHint} />,
+    submit: (given) => mutate('POST /v1/auth/totp/recovery-codes', { body: proofOf(given) }),
+  })
+  if (!renewed) return
+  await openDialog((close) => (
+    <RecoveryCodes codes={renewed.recovery_codes} isRenewal onKept={() => close()} />
+  ))
+}
+
+const ProofFields = ({ codeHint }: { codeHint?: string }) => (
+  <>
+    <PasswordField label={texts.console.account.password} name="password" takesFocus />
+    <CodeField hint={codeHint} />
+  </>
+)
+
+const proofOf = (given: FormData) => ({
+  password: String(given.get('password')),
+  code: String(given.get('code')),
+})
 
 function SetUp({ onDone, onCancel }: { onDone: () => void; onCancel?: () => void }) {
   const [codes, setCodes] = useState<string[]>()
@@ -158,9 +182,13 @@ function QrCode({ text, label }: { text: string; label: string }) {
   )
 }
 
+type RecoveryCodesProps = { codes: string[]; isRenewal?: boolean; onKept: () => void }
+
 /** Recovery codes. The service does not show them again. */
-function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () => void }) {
+function RecoveryCodes({ codes, isRenewal = false, onKept }: RecoveryCodesProps) {
   const text = codes.join('\n')
+  // The first one is the title of a dialog.
+  const Heading = isRenewal ? 'h2' : 'h3'
   const heading = useRef<HTMLHeadingElement>(null)
   const list = useRef<HTMLUListElement>(null)
   const { isCopied, copy } = useCopy(text, list)
@@ -171,10 +199,10 @@ function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () => void 
   return (
     <div class="stack">
       <div>
-        <h3 tabIndex={-1} ref={heading} class="unframed">
+        <Heading tabIndex={-1} ref={heading} class="unframed">
           {words.keepTitle}
-        </h3>
-        <p class="soft small">{words.keepText}</p>
+        </Heading>
+        <p class="soft small">{isRenewal ? words.renewedText : words.keepText}</p>
       </div>
       <ul class="codes mono" ref={list}>
         {codes.map((code) => (
