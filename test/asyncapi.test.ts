@@ -45,6 +45,7 @@ test('it has every frame, and each reference leads somewhere', async () => {
     'client_ping',
     'client_read',
     'client_typing',
+    'client_viewing',
     'server_ack',
     'server_conversation_read',
     'server_conversation_updated',
@@ -60,6 +61,7 @@ test('it has every frame, and each reference leads somewhere', async () => {
     'server_resync',
     'server_ticket_created',
     'server_ticket_updated',
+    'server_ticket_viewed',
     'server_typing',
   ])
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)]

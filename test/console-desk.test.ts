@@ -10,6 +10,7 @@ import {
   password,
   startPages,
 } from './support/pages.ts'
+import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
 import { waitFor, waitOut } from './support/wait.ts'
 
@@ -120,6 +121,23 @@ describe.skipIf(!tools.chromium)('the desk', () => {
       assignee: { id: pages.admin.id },
       notes: [{ body: 'Called the bank.' }],
     })
+  })
+
+  testAtLength('two admins in one ticket see each other', async () => {
+    const id = await (await customer('Lou')).open('Who is there?')
+    await pages.createAdmin('leo@example.com')
+    const credentials = { email: 'leo@example.com', password }
+    const { body } = await pages.as('')('POST', '/v1/auth/login', credentials)
+    const url = `${pages.base.replace('http', 'ws')}/v1/chat/ws?events=support`
+    const leo = await TestSocket.open(`${url}&token=${body.access_token}`)
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    const seen = { type: 'ticket_viewed', ticket_id: id, user_id: pages.admin.id }
+    expect(await leo.next('ticket_viewed')).toEqual(seen)
+    leo.send({ type: 'viewing', ticket_id: id })
+    await page.getByText('Also here: leo').waitFor()
+    expect(await leo.next('ticket_viewed')).toEqual(seen)
+    await expectAccessible(page)
+    leo.close()
   })
 
   testAtLength('a draft survives a reload, and a stale reply asks before it is sent', async () => {

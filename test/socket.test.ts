@@ -320,12 +320,12 @@ describe('errors', () => {
     [{ body: 'x' }, { type: 'is required' }, {}],
     [
       { type: 'shout' },
-      { type: 'must be one of: message, typing, read, auth, ping' },
+      { type: 'must be one of: message, typing, read, viewing, auth, ping' },
       { type: 'shout' },
     ],
     [
       { type: '__proto__' },
-      { type: 'must be one of: message, typing, read, auth, ping' },
+      { type: 'must be one of: message, typing, read, viewing, auth, ping' },
       { type: '__proto__' },
     ],
     [{ type: 'message', body: 'x' }, { conversation_id: 'is required' }, { type: 'message' }],

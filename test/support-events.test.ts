@@ -4,6 +4,7 @@ import {
   OwnTicketUpdatedFrame,
   TicketCreatedFrame,
   TicketUpdatedFrame,
+  TicketViewedFrame,
 } from '../src/modules/support/frames.ts'
 import { day, desk, openDesk } from './support/desk.ts'
 
@@ -79,6 +80,29 @@ describe('a socket with support events', () => {
     await ada.settled()
     expect(ada.frames).toEqual([])
   })
+})
+
+test('an admin who has a ticket open is told to the other admins, and to nobody else', async () => {
+  await using sockets = await openSockets()
+  const { d, ada, root } = sockets
+  const [grace, { id }] = [await d.hire('grace'), await d.open()]
+  const [desk, tab, phone] = [
+    await d.service.connect(grace, '&events=support'),
+    await d.service.connect(grace, '&events=support'),
+    await d.service.connect(d.root),
+  ]
+  desk.send({ type: 'viewing', ticket_id: id })
+  const frame = await root.next('ticket_viewed')
+  expect(frame).toEqual({ type: 'ticket_viewed', ticket_id: id, user_id: grace.id })
+  expect(Value.Check(TicketViewedFrame, frame)).toBe(true)
+  ada.send({ type: 'viewing', ticket_id: id })
+  expect(await ada.next('error')).toMatchObject({ reason: 'role_required' })
+  desk.send({ type: 'viewing', ticket_id: grace.id })
+  expect(await desk.next('error')).toMatchObject({ error: { code: 'not_found' } })
+  for (const other of [desk, tab, phone, ada, root]) {
+    await other.settled()
+    expect(other.frames.filter(({ type }) => type === 'ticket_viewed')).toEqual([])
+  }
 })
 
 test('refused, unchanged and repeated requests cause no events', async () => {

@@ -266,6 +266,9 @@ export function createClient(options: ClientOptions) {
       markRead: marks.mark,
     },
 
+    /** Sends any frame of the channel. Messages, typing and read marks have methods of their own.
+     *  @returns false while the channel is not open */
+    sendFrame: channel.send,
     /** Calls `handler` for each event of this name. Add handlers before `connect` to miss no event.
      *  @returns a function that removes the handler */
     on,

@@ -4344,6 +4344,14 @@ export interface ServerFrames {
         ticket: DeskTicketListItem
       }
   /**
+   * With `events=support`, for admins: another admin has this ticket open.
+   */
+  ticket_viewed: {
+    type: 'ticket_viewed'
+    ticket_id: string
+    user_id: string
+  }
+  /**
    * With `events=notification`: a new notification.
    */
   notification: {
@@ -4401,6 +4409,13 @@ export interface ClientFrames {
      */
     conversation_id: string
     message_id?: string | null
+  }
+  /**
+   * For admins: notifies the other admins that you have this ticket open. Repeat it every 20 seconds.
+   */
+  viewing: {
+    type: 'viewing'
+    ticket_id: string
   }
   /**
    * Continues with a newer access token of the same user.

@@ -48,7 +48,7 @@ type ChannelOptions = {
 export type Channel = ReturnType<typeof createChannel>
 
 /** Frames that a client sends by itself, also in a forgotten tab. */
-const ownFrames: readonly string[] = ['ping', 'auth']
+const ownFrames: readonly string[] = ['ping', 'auth', 'viewing']
 const maxFrameBytes = 64 * 1_024
 const maxUnsentBytes = 1_024 * 1_024
 // Bun sends pings, and closes a socket that has been silent for this long.

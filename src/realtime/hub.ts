@@ -120,6 +120,9 @@ export function createHub() {
     sendVolatile: (userId: string, frame: Frame) =>
       createDelivery(frame, {}, true)(peersOf(userId)),
     sendToAdmins: (frame: Frame) => createDelivery(frame, {})(admins),
+    /** To the admins but one, skipping peers that read slowly. */
+    sendVolatileToAdmins: (frame: Frame, exceptUserId: string) =>
+      createDelivery(frame, {}, true)(admins.values().filter((it) => it.userId !== exceptUserId)),
     isOnline: (userId: string): boolean => peersByUser.has(userId),
     /** Records a peer's unsent bytes. Above the bound for all peers, those with the most unsent bytes are dropped.
      *  @param hasRead whether the peer has just read some of them */

@@ -1,4 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { Sample } from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import type { DeskItem } from './desk-store.ts'
 import { DeskTicketListItem, deskTicketListItemView, TicketListItem } from './model.ts'
@@ -24,6 +26,25 @@ export const TicketUpdatedFrame = Type.Object({
 })
 export type TicketUpdatedFrame = Static<typeof TicketUpdatedFrame>
 
+export const ViewingClientFrame = Type.Object(
+  { type: Type.Literal('viewing'), ticket_id: Sample(samples.ticketId) },
+  {
+    description:
+      'For admins: notifies the other admins that you have this ticket open. Repeat it every 20 seconds.',
+  },
+)
+
+/** Sent to every other admin. */
+export const TicketViewedFrame = Type.Object(
+  {
+    type: Type.Literal('ticket_viewed'),
+    ticket_id: Sample(samples.ticketId),
+    user_id: Sample(samples.host.id),
+  },
+  { description: 'With `events=support`, for admins: another admin has this ticket open.' },
+)
+export type TicketViewedFrame = Static<typeof TicketViewedFrame>
+
 const EitherUpdatedFrame = Type.Union([OwnTicketUpdatedFrame, TicketUpdatedFrame], {
   description: 'With `events=support`: a ticket changed. Owners and admins get different fields.',
 })
@@ -31,6 +52,7 @@ const EitherUpdatedFrame = Type.Union([OwnTicketUpdatedFrame, TicketUpdatedFrame
 export const serverFrames: ServerFrames = {
   ticket_created: { schema: TicketCreatedFrame, group: 'support' },
   ticket_updated: { schema: EitherUpdatedFrame, group: 'support' },
+  ticket_viewed: { schema: TicketViewedFrame, group: 'support' },
 }
 
 export function deskFrame(

@@ -1,11 +1,14 @@
 import type { Core, Module } from '../../core.ts'
 import type { Aging } from '../../jobs/forgetting.ts'
+import { AppError } from '../../lib/errors.ts'
 import type { DomainEvent, Notify } from '../../lib/events.ts'
+import { getById } from '../../lib/ids.ts'
+import { clientFrame } from '../../realtime/frames.ts'
 import { cannedReplyRoutes } from './canned-replies.ts'
 import { deskRoutes } from './desk-routes.ts'
 import { createDeskService } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
-import { serverFrames } from './frames.ts'
+import { serverFrames, type TicketViewedFrame, ViewingClientFrame } from './frames.ts'
 import { createDeskMails, type MailParts, startAutoClose } from './jobs.ts'
 import { contentOf, deskTicketListItemView, deskTicketMessageView } from './model.ts'
 import { supportRoutes } from './routes.ts'
@@ -100,6 +103,15 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     routes: supportRoutes(tickets)
       .use(deskRoutes(createDeskService(core, parts)))
       .use(cannedReplyRoutes(core)),
+    frames: {
+      viewing: clientFrame(ViewingClientFrame, (frame, { userId, role, mayAdminister }) => {
+        if (role !== 'admin') throw new AppError('role_required')
+        if (!mayAdminister) throw new AppError('admin_totp_required')
+        const { id: ticket_id } = getById(frame.ticket_id, store.find)
+        const viewed: TicketViewedFrame = { type: 'ticket_viewed', ticket_id, user_id: userId }
+        core.hub.sendVolatileToAdmins(viewed, userId)
+      }),
+    },
     serverFrames,
     eventData: {
       'ticket.created': eventData,

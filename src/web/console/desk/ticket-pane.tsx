@@ -2,6 +2,7 @@ import { ArrowLeft, Check, ChevronRight, PanelRight, RotateCcw, X } from 'lucide
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicket, DeskTicketListItem } from '../../../../client/src/client.ts'
+import { Avatar } from '../../kit/avatar.tsx'
 import { Button, IconButton } from '../../kit/button.tsx'
 import { Copyable } from '../../kit/copy.tsx'
 import { duration } from '../../kit/format.ts'
@@ -10,7 +11,7 @@ import { navigate, useTitle, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
 import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Failure } from '../../kit/states.tsx'
-import { fill, texts } from '../../kit/texts.tsx'
+import { fill, language, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toastError } from '../../kit/toast.tsx'
 import { useQuery } from '../data.ts'
@@ -24,9 +25,11 @@ import {
   type Change,
   changeTicket,
   changeWithUndo,
+  nameOfAdmin,
   prefetchTicket,
   useTicket,
 } from './ticket.ts'
+import { useViewers } from './viewers.ts'
 import {
   categories,
   categoryNames,
@@ -173,10 +176,29 @@ function TicketHeader({ id, ticket, children }: HeaderProps) {
           <bdi class="truncate">{ticket?.user.display_name}</bdi>
           {ticket && <StatusMark status={ticket.status} />}
           {ticket && <PriorityMark priority={ticket.priority} />}
+          <Viewers id={id} />
         </p>
       </div>
       {children}
     </header>
+  )
+}
+
+/** The other admins who have the ticket open. */
+function Viewers({ id }: { id: string }) {
+  const ids = useViewers(id)
+  const names = new Intl.ListFormat(language.value).format(ids.map(nameOfAdmin))
+  return (
+    <span class="viewers row" role="status">
+      {ids.slice(0, 3).map((viewer) => (
+        <Avatar key={viewer} name={nameOfAdmin(viewer)} />
+      ))}
+      {ids.length > 0 && (
+        <span class="truncate" title={names}>
+          {fill(words.alsoHere, { names })}
+        </span>
+      )}
+    </span>
   )
 }
 
