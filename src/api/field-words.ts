@@ -113,6 +113,7 @@ export const fieldWords: Record<string, string> = {
   support_reply: 'Answers of support.',
   text: 'The mail as plain text.',
   ticket: 'The ticket.',
+  ticket_id: 'The id of the ticket.',
   tickets: 'The tickets.',
   title: 'The title.',
   token: 'The token of the device.',
