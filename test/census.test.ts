@@ -253,6 +253,9 @@ test('every action of an admin is in the audit log, with actor and target', asyn
   const delivery = insertDelivery(service.sqlite, hook.body.id)
   const banned = { kind: 'mail_domain', value: 'x.example' }
   const ban = await service.call('POST', '/v1/admin/bans', { token: root.token, body: banned })
+  const notes = `${desk}/${ticket}/notes`
+  const noted = await service.call('POST', notes, { token: root.token, body: { body: 'b' } })
+  const note = `${notes}/${noted.body.id}`
   const actions: [route: string, path: string, body?: object][] = [
     ['PATCH /v1/admin/users/:id', `/v1/admin/users/${eve.id}`, { role: 'host' }],
     ['POST /v1/admin/users/:id/password-reset', `/v1/admin/users/${eve.id}/password-reset`],
@@ -282,7 +285,9 @@ test('every action of an admin is in the audit log, with actor and target', asyn
     ['POST /v1/admin/users/:id/purge', `/v1/admin/users/${gone.id}/purge`],
     ['PATCH /v1/admin/support/tickets/:id', `${desk}/${ticket}`, { priority: 'high' }],
     ['POST /v1/admin/support/tickets/:id/messages', `${desk}/${ticket}/messages`, { body: 'b' }],
-    ['POST /v1/admin/support/tickets/:id/notes', `${desk}/${ticket}/notes`, { body: 'b' }],
+    ['POST /v1/admin/support/tickets/:id/notes', notes, { body: 'b' }],
+    ['PATCH /v1/admin/support/tickets/:id/notes/:note_id', note, { body: 'c' }],
+    ['DELETE /v1/admin/support/tickets/:id/notes/:note_id', note],
     ['POST /v1/admin/webhooks', hooks, webhook],
     ['PATCH /v1/admin/webhooks/:id', `${hooks}/${hook.body.id}`, { description: 'd' }],
     ['POST /v1/admin/webhooks/:id/secret', `${hooks}/${hook.body.id}/secret`],
@@ -391,7 +396,9 @@ test('no response or frame for the owner of a ticket contains a note', async () 
   const { id: ticket } = await d.open()
   const conversation = await d.service.openConversation(d.ada, d.root)
   const note = { token: d.root.token, body: { body: marker } }
-  await d.service.call('POST', `${desk}/${ticket}/notes`, note)
+  const edit = { token: d.root.token, body: { body: `${marker}, edited` } }
+  const { id } = (await d.service.call('POST', `${desk}/${ticket}/notes`, note)).body
+  await d.service.call('PATCH', `${desk}/${ticket}/notes/${id}`, edit)
   await d.answer(ticket, { status: 'resolved' })
   await d.service.call('POST', `${desk}/${ticket}/notes`, note)
   expect((await d.show(ticket)).notes).toHaveLength(2)

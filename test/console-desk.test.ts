@@ -98,6 +98,27 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     await page.keyboard.press('Control+Enter')
     await said('only admins see this')
     await page.keyboard.press('Escape')
+    await button('Edit the note').press('Enter')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' Twice.')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await said('Called the bank. Twice.')
+    await said('edited')
+    // What another desk changes is seen here, too.
+    const other = { body: 'From elsewhere.' }
+    const { id: noteId } = (await admin('POST', `${tickets}/${id}/notes`, other)).body
+    await said('From elsewhere.')
+    await admin('DELETE', `${tickets}/${id}/notes/${noteId}`)
+    const elsewhere = page.getByRole('log').getByText('From elsewhere.')
+    await elsewhere.waitFor({ state: 'detached' })
+    await admin('POST', `${tickets}/${id}/notes`, { body: 'A slip.' })
+    const slip = page.locator('article', { hasText: 'A slip.' })
+    await slip.getByRole('button', { name: 'Delete the note' }).press('Enter')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete the note' }).press('Enter')
+    await slip.waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.role')).toBe('log')
     await page.keyboard.press('r')
     await page.keyboard.type('Hello! /payo')
     await page.getByRole('option', { name: 'Payout is on its way' }).waitFor()
@@ -119,7 +140,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     expect(await show(id)).toMatchObject({
       status: 'closed',
       assignee: { id: pages.admin.id },
-      notes: [{ body: 'Called the bank.' }],
+      notes: [{ body: 'Called the bank. Twice.' }],
     })
   })
 

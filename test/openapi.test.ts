@@ -643,9 +643,15 @@ test('real responses about tickets match the description', async () => {
   const judge = createJudge(await describe31(d.service))
   const { id } = await d.open()
   const [ada, root] = [{ token: d.ada.token }, { token: d.root.token }]
+  const eve = { token: (await d.hire('eve')).token }
   const ticket = { subject: 's', body: 'b', client_id: 'k' }
   const canned = '/v1/admin/support/canned-replies'
   const made = await d.service.call('POST', canned, { ...root, body: { title: 't', body: 'b' } })
+  const noted = await d.service.call('POST', `${desk}/${id}/notes`, {
+    ...root,
+    body: { body: 'a' },
+  })
+  const noteId = noted.body.id
   const calls: [string, string, object, number][] = [
     ['POST', own, { ...ada, body: ticket }, 201],
     ['POST', own, { ...ada, body: ticket }, 201],
@@ -658,6 +664,10 @@ test('real responses about tickets match the description', async () => {
     ['POST', `${own}/{id}/messages`, { ...root, body: { body: 'b' } }, 403],
     ['POST', `${desk}/{id}/messages`, { ...root, body: { body: 'b', status: 'resolved' } }, 201],
     ['POST', `${desk}/{id}/notes`, { ...root, body: { body: 'b' } }, 201],
+    ['PATCH', `${desk}/{id}/notes/{note_id}`, { ...root, body: { body: 'c' } }, 200],
+    ['PATCH', `${desk}/{id}/notes/{note_id}`, { ...eve, body: { body: 'd' } }, 403],
+    ['GET', `${desk}/{id}`, root, 200],
+    ['DELETE', `${desk}/{id}/notes/{note_id}`, root, 204],
     ['PATCH', `${desk}/{id}`, { ...root, body: { priority: 'low', assigned_to: null } }, 200],
     ['PATCH', `${desk}/{id}`, { ...root, body: {} }, 400],
     ['POST', `${own}/{id}/close`, ada, 200],
@@ -677,7 +687,8 @@ test('real responses about tickets match the description', async () => {
     ['DELETE', `${canned}/{id}`, root, 404],
   ]
   for (const [method, path, call, status] of calls) {
-    const at = path.replace('{id}', path.startsWith(canned) ? made.body.id : id)
+    const ids = path.replace('{id}', path.startsWith(canned) ? made.body.id : id)
+    const at = ids.replace('{note_id}', noteId)
     const answer = await d.service.call(method, at, call)
     const about = `${method} ${path}`
     expect([about, answer.status]).toEqual([about, status])

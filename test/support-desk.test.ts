@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { day, desk, openDesk, own } from './support/desk.ts'
+import type { Person } from './support/service.ts'
 import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -835,6 +836,83 @@ describe('notes', () => {
     const second = await note('Twice.')
     expect(await d.show(id)).toEqual({ ...before, notes: [first.body, second.body] })
     expect((await note('\u2800')).body.error.details).toEqual({ body: 'must not be empty' })
+  })
+
+  /** A note of Root's, with calls for its address. */
+  async function openNoted() {
+    const d = await openDesk({ listen: true })
+    const { id } = await d.open()
+    const notes = `${desk}/${id}/notes`
+    const { body: note } = await d.service.call('POST', notes, {
+      token: d.root.token,
+      body: { body: 'Careful.' },
+    })
+    const on = (by: Person, method: string, body?: object, at = `${notes}/${note.id}`) =>
+      d.service.call(method, at, { token: by.token, body })
+    return { ...d, id, note, on }
+  }
+
+  test('are changed and deleted by their author, seen at once by other desks', async () => {
+    await using d = await openNoted()
+    const { id, note, on, root, ada } = d
+    const eve = await d.hire('eve')
+    const before = await d.show(id)
+    const owner = await d.service.connect(ada, '&events=support')
+    const other = await d.service.connect(eve, '&events=support')
+    d.clock.advance(1_000)
+    const edited = await on(root, 'PATCH', { body: ' Very careful. ' })
+    const changed = { ...note, body: 'Very careful.', edited_at: timestamp }
+    expect([edited.status, edited.body]).toEqual([200, changed])
+    expect(Date.parse(edited.body.edited_at)).toBe(d.clock.now())
+    const frame = await other.next('ticket_updated')
+    expect(frame).toEqual({ type: 'ticket_updated', ticket: (await d.list()).data[0] })
+    d.clock.advance(1_000)
+    expect((await on(root, 'PATCH', { body: 'Very careful.' })).body).toEqual(edited.body)
+    expect(await d.show(id)).toEqual({ ...before, notes: [edited.body] })
+    expect((await on(root, 'DELETE')).status).toBe(204)
+    expect(await other.next('ticket_updated')).toEqual(frame)
+    expect(await d.show(id)).toEqual({ ...before, notes: [] })
+    expect([(await on(root, 'DELETE')).status, (await on(root, 'PATCH', note)).status]).toEqual([
+      404, 404,
+    ])
+    await owner.settled()
+    expect(owner.frames).toEqual([])
+  })
+
+  test('of others are refused, and of other tickets not found', async () => {
+    await using d = await openNoted()
+    const { note, on, ada } = d
+    const eve = await d.hire('eve')
+    for (const [method, body] of [['PATCH', { body: 'b' }], ['DELETE']] as const) {
+      const answers = [await on(eve, method, body), await on(ada, method, body)]
+      expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual([
+        [403, 'forbidden'],
+        [403, 'forbidden'],
+      ])
+      const elsewhere = `${desk}/${(await d.open()).id}/notes/${note.id}`
+      expect((await on(d.root, method, body, elsewhere)).status).toBe(404)
+    }
+    expect((await on(d.root, 'PATCH', { body: ' ' })).body.error.details).toEqual({
+      body: 'must not be empty',
+    })
+    expect((await d.show(d.id)).notes).toEqual([note])
+  })
+
+  test('of a removed author may be deleted by any admin, but not changed', async () => {
+    await using d = await openNoted()
+    const { id, note, on, service, root } = d
+    const eve = await d.hire('eve')
+    const remaining = async () =>
+      (await service.call('GET', `${desk}/${id}`, { token: eve.token })).body.notes
+    const account = `/v1/admin/users/${root.id}`
+    expect((await on(eve, 'PATCH', { role: 'user' }, account)).status).toBe(200)
+    expect((await on(eve, 'DELETE')).status).toBe(403)
+    expect((await on(eve, 'DELETE', undefined, account)).status).toBe(204)
+    const author = { ...note.author, display_name: 'Deleted user' }
+    expect(await remaining()).toEqual([{ ...note, author, author_removed: true }])
+    expect((await on(eve, 'PATCH', { body: 'b' })).status).toBe(403)
+    expect((await on(eve, 'DELETE')).status).toBe(204)
+    expect(await remaining()).toEqual([])
   })
 })
 

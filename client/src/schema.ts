@@ -1379,6 +1379,14 @@ export interface TicketNote {
   body: string
   created_at: string
   author: Person
+  /**
+   * When the author last changed the text; absent if never.
+   */
+  edited_at?: string
+  /**
+   * Present, and true, if the account of the author was removed.
+   */
+  author_removed?: boolean
 }
 export interface AdminActor {
   type: 'user'
@@ -1480,6 +1488,12 @@ export interface NewTicketReply {
   last_message_id?: string | null
 }
 export interface NewTicketNote {
+  /**
+   * The note, which admins alone see.
+   */
+  body: string
+}
+export interface TicketNoteUpdate {
   /**
    * The note, which admins alone see.
    */
@@ -3727,6 +3741,27 @@ export interface Operations {
     }
     body: NewTicketNote
     answer: TicketNote
+  }
+  /**
+   * Changes the text of a note of your own.
+   */
+  'PATCH /v1/admin/support/tickets/{id}/notes/{note_id}': {
+    params: {
+      id: string
+      note_id: string
+    }
+    body: TicketNoteUpdate
+    answer: TicketNote
+  }
+  /**
+   * Deletes a note of your own, or one whose author’s account was removed.
+   */
+  'DELETE /v1/admin/support/tickets/{id}/notes/{note_id}': {
+    params: {
+      id: string
+      note_id: string
+    }
+    answer: null
   }
   /**
    * Lists canned replies, oldest first.

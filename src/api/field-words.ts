@@ -77,6 +77,7 @@ export const fieldWords: Record<string, string> = {
   muted: 'How many people have switched this type off.',
   name: 'The name.',
   note: 'A note of the admins.',
+  note_id: 'The id of the note.',
   notification: 'The notification.',
   notifications: 'The number of unread notifications.',
   open: 'The number of open tickets.',

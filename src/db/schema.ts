@@ -802,6 +802,8 @@ export const ticketNotes = sqliteTable(
     authorId: personId('author_id'),
     body: text('body').notNull(),
     createdAt: time('created_at').notNull(),
+    /** When the author last changed the text. */
+    editedAt: time('edited_at'),
   },
   (table) => [index('ticket_notes_ticket').on(table.ticketId, table.id)],
 )

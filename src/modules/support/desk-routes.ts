@@ -24,6 +24,7 @@ import {
   NewTicketReply,
   TicketCounts,
   TicketNote,
+  TicketNoteUpdate,
   TicketUpdate,
   ticketNoteView,
 } from './model.ts'
@@ -163,6 +164,29 @@ export function deskRoutes(desk: DeskService) {
         'Adds a note that only admins see.',
         { 201: TicketNote },
         { body: NewTicketNote },
+      ),
+    )
+    .patch(
+      '/v1/admin/support/tickets/:id/notes/:note_id',
+      async ({ params, body, context }) =>
+        ticketNoteView(
+          await desk.editNote(context.byUser, params.id, params.note_id, body.body.trim()),
+        ),
+      admin(
+        'adminUpdateTicketNote',
+        'Changes the text of a note of your own.',
+        { 200: TicketNote },
+        { body: TicketNoteUpdate, errors: ['not_owner'] },
+      ),
+    )
+    .delete(
+      '/v1/admin/support/tickets/:id/notes/:note_id',
+      ({ params, context }) => desk.deleteNote(context.byUser, params.id, params.note_id),
+      admin(
+        'adminDeleteTicketNote',
+        'Deletes a note of your own, or one whose author’s account was removed.',
+        { 204: null },
+        { errors: ['not_owner'] },
       ),
     )
 }

@@ -87,9 +87,22 @@ export function createDeskService(core: Core, parts: Parts) {
     }
   }
 
-  type DeskAction = 'ticket_updated' | 'ticket_answered' | 'ticket_note_added'
+  type NoteAction = 'ticket_note_added' | 'ticket_note_changed' | 'ticket_note_deleted'
+  type DeskAction = 'ticket_updated' | 'ticket_answered' | NoteAction
   const record = (action: DeskAction, by: ByUser, id: string) =>
     audit.record({ action, ...by, target: { type: 'ticket', id } })
+
+  const mustFindNote = (idText: string, noteIdText: string): NoteItem => {
+    const ticketId = mustFind(idText).id
+    return getById(noteIdText, (noteId) => desk.findNote(ticketId, noteId))
+  }
+
+  /** Records a change of a ticket's notes, and lets every desk read them again. */
+  function noteChanged(action: NoteAction, by: ByUser, ticketId: string) {
+    record(action, by, ticketId)
+    const item = desk.get(ticketId)
+    afterCommit(() => hub.sendToAdmins(deskFrame('ticket_updated', item)))
+  }
 
   // Refuses a reply if the ticket has a newer message than the admin has seen.
   function mustBeNewest(ticket: TicketRow, messageId: string) {
@@ -191,12 +204,35 @@ export function createDeskService(core: Core, parts: Parts) {
         const adminId = by.actor.id
         const author = desk.findAuthor(adminId)
         if (!author) throw new AppError('unauthorized')
-        const note = { id: newId(), ticketId, authorId: adminId, body, createdAt: clock.now() }
+        const text = { id: newId(), body, createdAt: clock.now(), editedAt: null }
+        const note = { ...text, ticketId, authorId: adminId }
         desk.insertNote(note)
-        record('ticket_note_added', by, ticketId)
-        const item = desk.get(ticketId)
-        afterCommit(() => hub.sendToAdmins(deskFrame('ticket_updated', item)))
+        noteChanged('ticket_note_added', by, ticketId)
         return { ...note, author }
+      }),
+
+    /** Changes the text of an own note. The same text again changes nothing.
+     *  @throws not_found · not_owner */
+    editNote: (by: ByUser, id: string, noteId: string, body: string): Promise<NoteItem> =>
+      write(() => {
+        const note = mustFindNote(id, noteId)
+        if (note.authorId !== by.actor.id) throw new AppError('not_owner')
+        if (note.body === body) return note
+        const changes = { body, editedAt: clock.now() }
+        desk.updateNote(note.id, changes)
+        noteChanged('ticket_note_changed', by, note.ticketId)
+        return { ...note, ...changes }
+      }),
+
+    /** Deletes an own note, or one whose author's account was removed.
+     *  @throws not_found · not_owner */
+    deleteNote: (by: ByUser, id: string, noteId: string): Promise<void> =>
+      write(() => {
+        const { id: ownId, ticketId, authorId, author } = mustFindNote(id, noteId)
+        const isRemoved = author.deletedAt !== null
+        if (authorId !== by.actor.id && !isRemoved) throw new AppError('not_owner')
+        desk.deleteNote(ownId)
+        noteChanged('ticket_note_deleted', by, ticketId)
       }),
   }
 }

@@ -68,8 +68,13 @@ export function createDeskStore(orm: Orm) {
       .prepare(),
   )
 
-  const findAuthor = (userId: string) =>
-    orm.select({ id, displayName }).from(users).where(eq(id, userId)).get()
+  const author = { id, displayName, deletedAt: users.deletedAt }
+  const findAuthor = (userId: string) => orm.select(author).from(users).where(eq(id, userId)).get()
+  const selectNotes = () =>
+    orm
+      .select({ ...getTableColumns(ticketNotes), author })
+      .from(ticketNotes)
+      .innerJoin(users, eq(id, ticketNotes.authorId))
 
   /** Returns the tickets in the order of `ns`. */
   function listByNumber(ns: readonly number[]) {
@@ -101,8 +106,18 @@ export function createDeskStore(orm: Orm) {
         .all()
       return listByNumber(page.map((row) => row.n))
     },
+    findNote: (ticketId: string, noteId: string) =>
+      selectNotes()
+        .where(and(eq(ticketNotes.ticketId, ticketId), eq(ticketNotes.id, noteId)))
+        .get(),
     insertNote(row: NoteRow): void {
       orm.insert(ticketNotes).values(row).run()
+    },
+    updateNote(noteId: string, changes: Pick<NoteRow, 'body' | 'editedAt'>): void {
+      orm.update(ticketNotes).set(changes).where(eq(ticketNotes.id, noteId)).run()
+    },
+    deleteNote(noteId: string): void {
+      orm.delete(ticketNotes).where(eq(ticketNotes.id, noteId)).run()
     },
     findAuthor,
     withAuthor: (message: TicketMessageRow): AuthoredMessage => ({
@@ -111,15 +126,7 @@ export function createDeskStore(orm: Orm) {
     }),
     /** The newest notes, oldest first. */
     listNewestNotes: (ticketId: string) =>
-      orm
-        .select({
-          id: ticketNotes.id,
-          body: ticketNotes.body,
-          createdAt: ticketNotes.createdAt,
-          author: { id, displayName },
-        })
-        .from(ticketNotes)
-        .innerJoin(users, eq(id, ticketNotes.authorId))
+      selectNotes()
         .where(eq(ticketNotes.ticketId, ticketId))
         .orderBy(desc(ticketNotes.id))
         .limit(maxShown)

@@ -161,6 +161,7 @@ export type TicketCounts = Static<typeof TicketCounts>
 const noteText = 'The bank has confirmed the transfer.'
 const NoteText = trimmedText(maxBody, 'The note, which admins alone see.', noteText)
 export const NewTicketNote = Body('NewTicketNote', { body: NoteText })
+export const TicketNoteUpdate = Body('TicketNoteUpdate', { body: NoteText })
 
 const ticket = {
   id: Sample(samples.ticketId),
@@ -232,7 +233,17 @@ export const DeskTicketListItem = Schema('DeskTicketListItem', {
   first_response_at: described(Rarely(Timestamp), 'When an admin answered for the first time.'),
 })
 
-export const TicketNote = Schema('TicketNote', { ...entry, body: Sample(noteText), author: Admin })
+export const TicketNote = Schema('TicketNote', {
+  ...entry,
+  body: Sample(noteText),
+  author: Admin,
+  edited_at: Type.Optional(
+    described(Timestamp, 'When the author last changed the text; absent if never.'),
+  ),
+  author_removed: Type.Optional(
+    Flag('Present, and true, if the account of the author was removed.', true),
+  ),
+})
 
 const TicketHistoryEntry = Schema('TicketHistoryEntry', {
   id: Sample(samples.recordId),
@@ -320,13 +331,16 @@ export function deskTicketView(detail: DeskDetail): Static<typeof DeskTicket> {
   }
 }
 
-export function ticketNoteView({
-  id,
-  body,
-  author,
-  createdAt,
-}: NoteItem): Static<typeof TicketNote> {
-  return { id, body, author: personView(author), created_at: isoTime(createdAt) }
+export function ticketNoteView(note: NoteItem): Static<typeof TicketNote> {
+  const { id, body, author, createdAt, editedAt } = note
+  return {
+    id,
+    body,
+    author: personView(author),
+    created_at: isoTime(createdAt),
+    ...(editedAt !== null && { edited_at: isoTime(editedAt) }),
+    ...(author.deletedAt !== null && { author_removed: true }),
+  }
 }
 
 function historyEntryView({ id, at, field, from, to, actor }: HistoryItem) {

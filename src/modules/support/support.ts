@@ -22,6 +22,8 @@ declare module '../../db/audit-trail.ts' {
     ticket_updated: 'ticket'
     ticket_answered: 'ticket'
     ticket_note_added: 'ticket'
+    ticket_note_changed: 'ticket'
+    ticket_note_deleted: 'ticket'
     canned_reply_created: 'canned_reply'
     canned_reply_changed: 'canned_reply'
     canned_reply_deleted: 'canned_reply'

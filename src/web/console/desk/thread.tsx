@@ -7,8 +7,9 @@ import { Button, useAction } from '../../kit/button.tsx'
 import { FileLink } from '../../kit/file-link.tsx'
 import { dayHeading } from '../../kit/format.ts'
 import { texts } from '../../kit/texts.tsx'
-import { TimeOfDay } from '../../kit/time.tsx'
+import { TimeOfDay, Times } from '../../kit/time.tsx'
 import { user } from '../session.ts'
+import { NoteActions } from './note-actions.tsx'
 import { nameOfAdmin } from './ticket.ts'
 import {
   type Change,
@@ -57,7 +58,7 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
               {older.isBusy ? texts.kit.loading : words.earlier}
             </Button>
           )}
-          <Days entries={entries} />
+          <Days ticketId={ticket.id} entries={entries} />
         </div>
       </div>
       {seenId.current !== newest?.id && (
@@ -141,7 +142,7 @@ export function ThreadSkeleton() {
 }
 
 /** Timeline entries with a separator for each day. */
-function Days({ entries }: { entries: Entry[] }) {
+function Days({ ticketId, entries }: { ticketId: string; entries: Entry[] }) {
   const days = new Map<string, Entry[]>()
   for (const entry of entries) {
     const day = new Date(entry.at).toDateString()
@@ -151,16 +152,16 @@ function Days({ entries }: { entries: Entry[] }) {
     <section class="day stack" key={day} aria-label={dayHeading(day)}>
       <h3 class="day-name row small soft">{dayHeading(day)}</h3>
       {ofDay.map((entry) => (
-        <EntryView key={entry.id} entry={entry} />
+        <EntryView key={entry.id} ticketId={ticketId} entry={entry} />
       ))}
     </section>
   ))
 }
 
-function EntryView({ entry }: { entry: Entry }) {
+function EntryView({ ticketId, entry }: { ticketId: string; entry: Entry }) {
   if (entry.kind === 'message') return <MessageView message={entry.message} />
   return entry.kind === 'note' ? (
-    <NoteView note={entry.note} />
+    <NoteView ticketId={ticketId} note={entry.note} />
   ) : (
     <ChangeView change={entry.change} />
   )
@@ -191,14 +192,18 @@ function MessageView({ message }: { message: Message }) {
   )
 }
 
-function NoteView({ note: { author, body, created_at } }: { note: Note }) {
+function NoteView({ ticketId, note }: { ticketId: string; note: Note }) {
+  const { author, body, created_at, edited_at } = note
   return (
     <article class="note">
-      <Meta at={created_at}>
-        <Lock />
-        <strong dir="auto">{author.display_name}</strong>
-        <span>{words.noteMark}</span>
-      </Meta>
+      <div class="row between">
+        <Meta at={created_at} editedAt={edited_at}>
+          <Lock />
+          <strong dir="auto">{author.display_name}</strong>
+          <span>{words.noteMark}</span>
+        </Meta>
+        <NoteActions ticketId={ticketId} note={note} />
+      </div>
       <p class="prose" dir="auto">
         <Linked text={body} />
       </p>
@@ -214,11 +219,18 @@ function ChangeView({ change }: { change: Change }) {
   )
 }
 
-function Meta({ at, children }: { at: string; children: ComponentChildren }) {
+type MetaProps = { at: string; editedAt?: string | undefined; children: ComponentChildren }
+
+function Meta({ at, editedAt, children }: MetaProps) {
   return (
     <p class="meta small">
       {children}
       <TimeOfDay at={at} />
+      {editedAt && (
+        <span>
+          <Times of={[[words.notes.edited, editedAt]]} />
+        </span>
+      )}
     </p>
   )
 }

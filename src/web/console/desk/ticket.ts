@@ -103,8 +103,12 @@ async function send(id: string, change: Change, takeBack = show(id, change)) {
   return changed
 }
 
+/** Changes a ticket locally, until it is read again. */
+export const patchTicket = (id: string, change: (ticket: DeskTicket) => DeskTicket): void =>
+  patch(detailRoute, inputOf(id), change)
+
 function accept(ticket: DeskTicket) {
-  patch(detailRoute, inputOf(ticket.id), (before) => mergeTicket(before, ticket))
+  patchTicket(ticket.id, (before) => mergeTicket(before, ticket))
   const { messages, notes, history, messages_before, ...item } = ticket
   patchItem(listRoute, item)
   refreshSoon(countsRoute)
@@ -191,7 +195,7 @@ for (const event of ['ticket_created', 'ticket_updated'] as const) {
     if (!isOfDesk(ticket)) return
     patchItem(listRoute, ticket)
     forget(listRoute)
-    patch(detailRoute, inputOf(ticket.id), (before) => ({ ...before, ...ticket }))
+    patchTicket(ticket.id, (before) => ({ ...before, ...ticket }))
     refreshSoon(detailRoute, inputOf(ticket.id))
     refreshSoon(countsRoute)
   })

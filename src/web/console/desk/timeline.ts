@@ -31,8 +31,8 @@ export function timelineOf({ messages, notes, history, messages_before }: DeskTi
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Merges a fresh ticket into the shown one. Earlier messages, which the response does not include, and newer
- *  entries stay. */
+/** Merges a fresh ticket into the shown one. Earlier messages, which the response does not include, and newer messages and
+ *  changes stay. Notes do not: one that is missing has been deleted. */
 export function mergeTicket(before: DeskTicket | undefined, fresh: DeskTicket): DeskTicket {
   if (before?.id !== fresh.id) return fresh
   const { messages_before, ...rest } = fresh
@@ -40,7 +40,6 @@ export function mergeTicket(before: DeskTicket | undefined, fresh: DeskTicket): 
   return {
     ...rest,
     messages: mergedById(before.messages, fresh.messages),
-    notes: mergedById(before.notes, fresh.notes),
     history: mergedById(before.history, fresh.history),
     ...(oldest !== undefined && { messages_before: oldest }),
   }
@@ -64,6 +63,11 @@ export const withMessage = (ticket: DeskTicket, message: Message): DeskTicket =>
 export const withNote = (ticket: DeskTicket, note: Note): DeskTicket => ({
   ...ticket,
   notes: mergedById(ticket.notes, [note]),
+})
+
+export const withoutNote = (ticket: DeskTicket, noteId: string): DeskTicket => ({
+  ...ticket,
+  notes: ticket.notes.filter(({ id }) => id !== noteId),
 })
 
 /** Sorts by id: ULIDs are in the order of time. */

@@ -1,0 +1,1 @@
+ALTER TABLE `ticket_notes` ADD `edited_at` integer;
