@@ -112,6 +112,10 @@ test('a purge removes the account with its messages, files and tickets and its r
   const { body: reports } = await as(root)('GET', '/v1/admin/reports')
   expect(reports.data).toMatchObject([{ reason: 'spam' }])
   expect(service.sqlite.query('SELECT count(*) FROM ticket_messages').values()).toEqual([[1]])
+  const indexed = service.sqlite.query(
+    'SELECT rowid FROM ticket_search WHERE ticket_search MATCH ?',
+  )
+  expect([indexed.values('casino').length, indexed.values('spam').length]).toEqual([1, 0])
   expect(damageOf(service.sqlite)).toEqual([])
   await waitFor(() => {
     it.clock.advance(500)

@@ -44,7 +44,7 @@ const bounded: Array<[step: RegExp, bound: string]> = [
     /^(LIST SUBQUERY|USE TEMP B-TREE) .* FROM user_search .* LIMIT \?\)/,
     'a thousand people at most',
   ],
-  [/^USE TEMP B-TREE .* INTO `ticket_search`/, 'the messages of one ticket'],
+  [/^USE TEMP B-TREE .* INTO `?ticket_search`?/, 'the messages of one ticket'],
   [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\)( RETURNING |$)/i, 'the rows of one write'],
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .* min\(seq\) AS seq FROM messages /, 'the open reports'],
   [/^SCAN outbox USING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],

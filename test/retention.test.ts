@@ -212,7 +212,7 @@ describe('messages older than message_retention_days', () => {
 })
 
 describe('tickets closed for longer than ticket_retention_days', () => {
-  test('are deleted with their messages, history, search rows and files; younger and open ones stay', async () => {
+  test('are deleted with their messages, notes, history, search rows and files; younger and open ones stay', async () => {
     await using it = await open()
     const write = async (subject: string, files: string[] = []) => {
       const attachments = files.map((file_url) => ({ file_url }))
@@ -235,6 +235,12 @@ describe('tickets closed for longer than ticket_retention_days', () => {
         .length
     const answer = { token: it.admin.token, body: { body: 'An answer' } }
     await it.service.call('POST', `/v1/admin/support/tickets/${old}/messages`, answer)
+    const note = { token: it.admin.token, body: { body: 'A note' } }
+    await it.service.call('POST', `/v1/admin/support/tickets/${old}/notes`, note)
+    const indexed = it.service.sqlite.query(
+      'SELECT rowid FROM ticket_search WHERE ticket_search MATCH ?',
+    )
+    expect(indexed.values('note')).toHaveLength(1)
     expect((await close(old)).status).toBe(200)
     expect(answers()).toBe(1)
     await it.wait(40)
@@ -249,6 +255,7 @@ describe('tickets closed for longer than ticket_retention_days', () => {
     const first = await it.get(it.a, '/v1/support/tickets?limit=1')
     expect(await list(`limit=1&cursor=${first.pagination.cursor}`)).toEqual(['open'])
     expect((await it.get(it.admin, '/v1/admin/support/tickets?q=old')).data).toEqual([])
+    expect(indexed.values('note')).toEqual([])
     expect(it.service.sqlite.query('SELECT * FROM file_uses').all()).toEqual([])
     expect(answers()).toBe(0)
     expect(runs(it.service)).toEqual([{ messages: '0', tickets: '1' }])

@@ -26,17 +26,33 @@ describe('the search finds the same as reading every ticket', () => {
     const [admin = 'root'] = admins
     const body = { email: addressOf(cast.indexOf(admin)), password }
     token = (await service.call('POST', '/v1/auth/login', { body })).body.access_token
+    await addNotes()
     tickets = service.sqlite
       .query<Ticket, []>(
         `SELECT id, status, priority, category, assignee_id, user_id,
            iif(waiting_since IS NULL, 'false', 'true') AS waiting,
            coalesce(waiting_since, 1e15 - updated_at) AS place, subject || ' ' || (
-           SELECT group_concat(body, ' ') FROM ticket_messages WHERE ticket_id = tickets.id
+           SELECT group_concat(body, ' ') FROM (
+             SELECT ticket_id, body FROM ticket_messages UNION ALL SELECT ticket_id, body FROM ticket_notes
+           ) WHERE ticket_id = tickets.id
          ) AS text FROM tickets ORDER BY n DESC`,
       )
       .all()
   })
   afterAll(() => service[Symbol.asyncDispose]())
+
+  /** Notes of which some are changed and some deleted, each with words that are rare and words that are frequent. */
+  async function addNotes() {
+    const { data } = await list(wordAt(80), {}, { limit: '60' })
+    for (const [n, { id }] of data.entries()) {
+      const path = `${desk}/${id}/notes`
+      const body = { body: `${wordAt(n * 20)} ${rareWord.word}` }
+      const note = (await service.call('POST', path, { token, body })).body
+      const at = `${path}/${note.id}`
+      if (n % 3 === 1) await service.call('DELETE', at, { token })
+      if (n % 3 === 2) await service.call('PATCH', at, { token, body: { body: wordAt(500) } })
+    }
+  }
 
   const frequent = wordAt(10)
   const queries = [

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { migrate } from '../src/db/migrations.ts'
+import { migrate, migrations } from '../src/db/migrations.ts'
 import type { Orm } from '../src/db/open.ts'
 import { createDeskStore } from '../src/modules/support/desk-store.ts'
 import { createSearchStore, matchOf } from '../src/modules/support/search-store.ts'
@@ -39,7 +39,8 @@ describe('a search', () => {
     ['fund', 'the end of a word', 0],
     ['track refund', 'the beginning of another word than the last', 0],
     ['statusopen', 'a word of the index that is no text of the ticket', 0],
-    ['secret', 'a word of a note', 0],
+    ['secret', 'a word of a note', 1],
+    ['secret refund naive', 'words of a note, the subject and an answer', 1],
     ['01', 'the beginning of an id', 0],
   ])('for %p (%s) finds %d', async (q, _, matches) => {
     const { id, list } = await withTicket()
@@ -57,6 +58,55 @@ describe('a search', () => {
       }
     },
   )
+
+  test('finds the words of a note until it is changed or deleted', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    const call = (method: string, body?: object, at = '') =>
+      d.service.call(method, `/v1/admin/support/tickets/${id}/notes${at}`, {
+        token: d.root.token,
+        body,
+      })
+    const foundBy = async (...words: string[]) => {
+      const found = await Promise.all(words.map((word) => d.list(`?q=${word}`)))
+      return found.map(({ pagination }) => pagination.total)
+    }
+    const words = ['lawyer', 'banker', 'refund', 'insists'] as const
+    const note = (await call('POST', { body: 'Her lawyer called.' })).body
+    await call('POST', { body: 'Her banker called.' })
+    expect(await foundBy(...words)).toEqual([1, 1, 1, 0])
+    await d.write(id, 'She insists.')
+    expect(await foundBy(...words)).toEqual([1, 1, 1, 1])
+    await call('PATCH', { body: 'Somebody called.' }, `/${note.id}`)
+    expect(await foundBy(...words, 'somebody')).toEqual([0, 1, 1, 1, 1])
+    await call('DELETE', undefined, `/${note.id}`)
+    expect(await foundBy(...words, 'somebody')).toEqual([0, 1, 1, 1, 0])
+  })
+
+  test('finds the newest note beside many long messages and notes', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open({ body: 'opening '.repeat(1_000) })
+    const path = `/v1/admin/support/tickets/${id}/notes`
+    for (const body of ['long '.repeat(2_000), 'newest']) {
+      await d.service.call('POST', path, { token: d.root.token, body: { body } })
+    }
+    expect((await d.list('?q=opening%20newest')).pagination.total).toBe(1)
+  })
+
+  test('finds the notes of an older database', () => {
+    using sqlite = new Database(':memory:')
+    migrate(sqlite, 'memory', { steps: migrations.slice(0, 19) })
+    sqlite.run(
+      "INSERT INTO users (id, email, display_name, locale, role, password_hash, created_at) VALUES ('u', 'u@example.com', 'u', 'en', 'user', 'x', 1)",
+    )
+    addTickets(sqlite, 'u', 2)
+    sqlite.run(
+      "INSERT INTO ticket_notes SELECT 'note', id, 'u', 'Her lawyer called.', 1 FROM tickets WHERE n = 2",
+    )
+    migrate(sqlite, 'memory')
+    const found = (word: string) => createSearchStore(drizzle(sqlite)).list(word, {}, { limit: 9 })
+    expect([found('lawyer'), found('refund')]).toEqual([[2], [2, 1]])
+  })
 
   test('for an empty text is no search', async () => {
     await using d = await openDesk()

@@ -3667,7 +3667,7 @@ export interface Operations {
        */
       user_id?: string
       /**
-       * Up to 8 words that are all in the ticket, the last one as a beginning; accents and case do not matter. `#` and the last six characters of an id find that ticket, so that its owner can say them. The newest ticket comes first. `total` and numbered pages end at 200; the cursor form continues.
+       * Up to 8 words that are all in the ticket or its notes, the last one as a beginning; accents and case do not matter. `#` and the last six characters of an id find that ticket, so that its owner can say them. The newest ticket comes first. `total` and numbered pages end at 200; the cursor form continues.
        */
       q?: string
     }

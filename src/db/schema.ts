@@ -707,7 +707,7 @@ export const deliveries = sqliteTable(
 )
 
 // Support. The migration adds what drizzle cannot express: `ticket_search`, a full-text index with one row per ticket, the
-// trigger that maintains it, and `tickets_code`, an index of the ends of ids.
+// view `ticket_texts` of its rows, the trigger that indexes messages, and `tickets_code`, an index of the ends of ids.
 
 export const tickets = sqliteTable(
   'tickets',

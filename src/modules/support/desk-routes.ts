@@ -61,7 +61,7 @@ const DeskQuery = Type.Partial(
       {
         examples: ['payout late'],
         description:
-          `Up to ${maxWords} words that are all in the ticket, the last one as a beginning; accents and case do not matter. \`#\` and the last six characters of an id find that ticket, so that its owner can say them. ` +
+          `Up to ${maxWords} words that are all in the ticket or its notes, the last one as a beginning; accents and case do not matter. \`#\` and the last six characters of an id find that ticket, so that its owner can say them. ` +
           'The newest ticket comes first. `total` and numbered pages end at 200; the cursor form continues.',
       },
     ),

@@ -219,7 +219,7 @@ export function createDeskService(core: Core, parts: Parts) {
         if (note.authorId !== by.actor.id) throw new AppError('not_owner')
         if (note.body === body) return note
         const changes = { body, editedAt: clock.now() }
-        desk.updateNote(note.id, changes)
+        desk.updateNote(note, changes)
         noteChanged('ticket_note_changed', by, note.ticketId)
         return { ...note, ...changes }
       }),
@@ -228,11 +228,11 @@ export function createDeskService(core: Core, parts: Parts) {
      *  @throws not_found · not_owner */
     deleteNote: (by: ByUser, id: string, noteId: string): Promise<void> =>
       write(() => {
-        const { id: ownId, ticketId, authorId, author } = mustFindNote(id, noteId)
-        const isRemoved = author.deletedAt !== null
-        if (authorId !== by.actor.id && !isRemoved) throw new AppError('not_owner')
-        desk.deleteNote(ownId)
-        noteChanged('ticket_note_deleted', by, ticketId)
+        const note = mustFindNote(id, noteId)
+        const isRemoved = note.author.deletedAt !== null
+        if (note.authorId !== by.actor.id && !isRemoved) throw new AppError('not_owner')
+        desk.deleteNote(note)
+        noteChanged('ticket_note_deleted', by, note.ticketId)
       }),
   }
 }

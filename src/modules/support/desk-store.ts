@@ -33,6 +33,7 @@ export type TicketFilter = {
 type DeskPosition = readonly [queueKey: number, n: number]
 export type DeskItem = ReturnType<DeskStore['get']>
 type NoteRow = typeof ticketNotes.$inferSelect
+type NoteKey = Pick<NoteRow, 'id' | 'ticketId'>
 export type NoteItem = ReturnType<DeskStore['listNewestNotes']>[number]
 export type HistoryItem = ReturnType<DeskStore['listNewestHistory']>[number]
 
@@ -43,7 +44,7 @@ const value = sql.placeholder
 const maxShown = 200
 
 /** SQL over the desk's data: all tickets in the desk's order (longest waiting first, then most recently changed),
- *  notes, and history. */
+ *  notes with their words in the search, and history. */
 export function createDeskStore(orm: Orm) {
   const assignee = alias(users, 'assignee')
   const { id, displayName } = users
@@ -75,6 +76,14 @@ export function createDeskStore(orm: Orm) {
       .select({ ...getTableColumns(ticketNotes), author })
       .from(ticketNotes)
       .innerJoin(users, eq(id, ticketNotes.authorId))
+
+  // Not a trigger: a ticket is deleted after its notes, and each of them would index it once more.
+  const index = lazy(() =>
+    orm.$client.prepare<unknown, [string]>(
+      `INSERT OR REPLACE INTO ticket_search (rowid, id, subject, body, facets)
+       SELECT n, id, subject, body, facets FROM ticket_texts WHERE id = ?`,
+    ),
+  )
 
   /** Returns the tickets in the order of `ns`. */
   function listByNumber(ns: readonly number[]) {
@@ -112,12 +121,15 @@ export function createDeskStore(orm: Orm) {
         .get(),
     insertNote(row: NoteRow): void {
       orm.insert(ticketNotes).values(row).run()
+      index().run(row.ticketId)
     },
-    updateNote(noteId: string, changes: Pick<NoteRow, 'body' | 'editedAt'>): void {
-      orm.update(ticketNotes).set(changes).where(eq(ticketNotes.id, noteId)).run()
+    updateNote({ id, ticketId }: NoteKey, changes: Pick<NoteRow, 'body' | 'editedAt'>): void {
+      orm.update(ticketNotes).set(changes).where(eq(ticketNotes.id, id)).run()
+      index().run(ticketId)
     },
-    deleteNote(noteId: string): void {
-      orm.delete(ticketNotes).where(eq(ticketNotes.id, noteId)).run()
+    deleteNote({ id, ticketId }: NoteKey): void {
+      orm.delete(ticketNotes).where(eq(ticketNotes.id, id)).run()
+      index().run(ticketId)
     },
     findAuthor,
     withAuthor: (message: TicketMessageRow): AuthoredMessage => ({
