@@ -1,4 +1,5 @@
-ALTER TABLE `ticket_notes` ADD `edited_at` integer;
+ALTER TABLE `ticket_notes` ADD `edited_at` integer;--> statement-breakpoint
+ALTER TABLE `ticket_notes` ADD `attachments` text;
 --> statement-breakpoint
 -- A ticket as the desk's search sees it. Bounded, as each message and each note writes it again: the opening message and the
 -- newest hundred, 6,000 characters, and 3,000 of the newest notes.

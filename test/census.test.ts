@@ -395,7 +395,9 @@ test('no response or frame for the owner of a ticket contains a note', async () 
   const socket = await d.service.connect(d.ada, '&events=ack,read,notification,support')
   const { id: ticket } = await d.open()
   const conversation = await d.service.openConversation(d.ada, d.root)
-  const note = { token: d.root.token, body: { body: marker } }
+  const file = await upload(d.service, d.root, 'x', { name: marker })
+  const attachments = [{ file_url: file.body.file_url }]
+  const note = { token: d.root.token, body: { body: marker, attachments } }
   const edit = { token: d.root.token, body: { body: `${marker}, edited` } }
   const { id } = (await d.service.call('POST', `${desk}/${ticket}/notes`, note)).body
   await d.service.call('PATCH', `${desk}/${ticket}/notes/${id}`, edit)

@@ -95,7 +95,13 @@ describe.skipIf(!tools.chromium)('the desk', () => {
 
     await page.keyboard.press('n')
     await page.keyboard.type('Called the bank.')
-    await page.keyboard.press('Control+Enter')
+    const proof = { name: 'proof.txt', mimeType: 'text/plain', buffer: Buffer.from('42') }
+    await page.locator('input[type=file]').setInputFiles(proof)
+    await button('Remove proof.txt').waitFor()
+    await page.getByText('Reply', { exact: true }).click()
+    expect(await button('Remove proof.txt').count()).toBe(0)
+    await page.getByText('Note', { exact: true }).click()
+    await page.getByRole('textbox', { name: 'Internal note' }).press('Control+Enter')
     await said('only admins see this')
     await page.keyboard.press('Escape')
     await button('Edit the note').press('Enter')
@@ -140,7 +146,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     expect(await show(id)).toMatchObject({
       status: 'closed',
       assignee: { id: pages.admin.id },
-      notes: [{ body: 'Called the bank. Twice.' }],
+      notes: [{ body: 'Called the bank. Twice.', attachments: [{ file_name: 'proof.txt' }] }],
     })
   })
 

@@ -277,6 +277,41 @@ describe('attachments of a ticket', () => {
     for (const file of [...files, third, ofDesk]) expect(await isThere(file.file_url)).toBe(true)
   })
 
+  test('of a note are shown to the desk only, and kept until it is deleted', async () => {
+    const [ada, root] = [await service.register(), await service.registerAs('admin')]
+    const form = { subject: 's', body: 'b' }
+    const { id } = (await service.call('POST', own, { token: ada.token, body: form })).body
+    const files = [await put(root, 'note.png'), await put(root, 'note 2.png')]
+    const call = (method: string, body?: object, at = '') =>
+      service.call(method, `${desk}/${id}/notes${at}`, { token: root.token, body })
+    const foreign = await call('POST', { body: 'n', attachments: [await put(ada)] })
+    expect([foreign.status, Object.keys(foreign.body.error.details)]).toEqual([
+      400,
+      ['attachments.0.file_url'],
+    ])
+    const noted = await call('POST', { body: 'n', attachments: files })
+    expect([noted.status, noted.body.attachments]).toEqual([201, files])
+    const edited = await call('PATCH', { body: 'changed' }, `/${noted.body.id}`)
+    expect(edited.body.attachments).toEqual(files)
+    await pass(48, [ada, root])
+    for (const at of [`${own}/${id}`, `${own}/${id}/messages`, '/v1/users/me/export']) {
+      const { body } = await service.call('GET', at, { token: ada.token })
+      expect(JSON.stringify(body)).not.toContain('note.png')
+    }
+    // Removed by its owner, a file is no longer described.
+    const [removed, kept] = files
+    await service.call('DELETE', `/v1/files/${removed.id}`, { token: root.token })
+    const { width, height, placeholder, ...undescribed } = removed
+    const { notes } = (await service.call('GET', `${desk}/${id}`, { token: root.token })).body
+    expect(notes[0].attachments).toEqual([undescribed, kept])
+    expect([await isThere(removed.file_url), await isThere(kept.file_url)]).toEqual([false, true])
+    expect((await call('DELETE', undefined, `/${noted.body.id}`)).status).toBe(204)
+    await pass(23, [])
+    expect(await isThere(kept.file_url)).toBe(true)
+    await pass(2, [])
+    await isGone(kept)
+  })
+
   test('are part of the content that a repeated message is compared with', async () => {
     const ada = await service.register()
     const [one, two] = [await put(ada), await put(ada)]

@@ -39,7 +39,9 @@ async function openSpam() {
       body: 'No.',
       attachments: [{ file_url: attached.file_url }],
     })
-    await as(root)('POST', `/v1/admin/support/tickets/${body.id}/notes`, { body: 'spam' })
+    const { body: noted } = await upload(service, root, 'proof')
+    const note = { body: 'spam', attachments: [{ file_url: noted.file_url }] }
+    await as(root)('POST', `/v1/admin/support/tickets/${body.id}/notes`, note)
   }
   await as(ada)('POST', '/v1/support/tickets', { subject: 'Refund', body: 'casino' })
   await as(spammer)('POST', '/v1/chat/broadcast', { body: 'casino' })
@@ -116,6 +118,7 @@ test('a purge removes the account with its messages, files and tickets and its r
     'SELECT rowid FROM ticket_search WHERE ticket_search MATCH ?',
   )
   expect([indexed.values('casino').length, indexed.values('spam').length]).toEqual([1, 0])
+  expect(service.sqlite.query('SELECT * FROM file_uses').values()).toEqual([])
   expect(damageOf(service.sqlite)).toEqual([])
   await waitFor(() => {
     it.clock.advance(500)

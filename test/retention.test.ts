@@ -235,7 +235,9 @@ describe('tickets closed for longer than ticket_retention_days', () => {
         .length
     const answer = { token: it.admin.token, body: { body: 'An answer' } }
     await it.service.call('POST', `/v1/admin/support/tickets/${old}/messages`, answer)
-    const note = { token: it.admin.token, body: { body: 'A note' } }
+    const { body: noted } = await upload(it.service, it.admin, png, { type: 'image/png' })
+    const attachments = [{ file_url: noted.file_url }]
+    const note = { token: it.admin.token, body: { body: 'A note', attachments } }
     await it.service.call('POST', `/v1/admin/support/tickets/${old}/notes`, note)
     const indexed = it.service.sqlite.query(
       'SELECT rowid FROM ticket_search WHERE ticket_search MATCH ?',

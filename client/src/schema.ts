@@ -1285,7 +1285,7 @@ export interface TicketMessage {
    */
   is_admin: boolean
   /**
-   * Present if the message has attachments.
+   * Present if there are attachments.
    */
   attachments?: Attachment[]
 }
@@ -1369,7 +1369,7 @@ export interface DeskTicketMessage {
    */
   is_admin: boolean
   /**
-   * Present if the message has attachments.
+   * Present if there are attachments.
    */
   attachments?: Attachment[]
   author: Person
@@ -1379,6 +1379,10 @@ export interface TicketNote {
   body: string
   created_at: string
   author: Person
+  /**
+   * Present if there are attachments.
+   */
+  attachments?: Attachment[]
   /**
    * When the author last changed the text; absent if never.
    */
@@ -1492,6 +1496,7 @@ export interface NewTicketNote {
    * The note, which admins alone see.
    */
   body: string
+  attachments?: NewAttachment[] | null
 }
 export interface TicketNoteUpdate {
   /**

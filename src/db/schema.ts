@@ -607,11 +607,11 @@ export const files = sqliteTable(
   ],
 )
 
-/** The uses of a file: a message, a ticket message, a report, or a user's picture. WITHOUT ROWID in the migration. */
+/** The uses of a file: a message, a ticket message, a note, a report, or a user's picture. WITHOUT ROWID in the migration. */
 export const fileUses = sqliteTable(
   'file_uses',
   {
-    /** The id of the message, report or user. */
+    /** The id of the message, note, report or user. */
     usedBy: text('used_by').notNull(),
     fileId: reference('file_id', () => files.id, 'cascade'),
   },
@@ -804,6 +804,8 @@ export const ticketNotes = sqliteTable(
     createdAt: time('created_at').notNull(),
     /** When the author last changed the text. */
     editedAt: time('edited_at'),
+    /** Files, in the form of the upload's response. */
+    attachments: text('attachments', { mode: 'json' }).$type<readonly Attachment[]>(),
   },
   (table) => [index('ticket_notes_ticket').on(table.ticketId, table.id)],
 )

@@ -9,6 +9,7 @@ import {
   removedMessages,
   reports,
   ticketMessages,
+  ticketNotes,
 } from '../../db/schema.ts'
 import { countRows, eachOf, hasRow, listColumn } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
@@ -111,17 +112,18 @@ export function createFileStore(orm: Orm) {
           .where(one)
           .run()
       }
-      const { id: messageId, attachments } = ticketMessages
-      const ofTickets = orm
-        .select({ messageId, attachments })
-        .from(fileUses)
-        .innerJoin(ticketMessages, eq(messageId, fileUses.usedBy))
-        .where(eq(fileUses.fileId, id))
-        .all()
-      for (const row of ofTickets) {
-        const left = withoutPicture(row.attachments, isOf)
-        const one = eq(messageId, row.messageId)
-        orm.update(ticketMessages).set({ attachments: left }).where(one).run()
+      for (const table of [ticketMessages, ticketNotes]) {
+        const { id: textId, attachments } = table
+        const ofTickets = orm
+          .select({ textId, attachments })
+          .from(fileUses)
+          .innerJoin(table, eq(textId, fileUses.usedBy))
+          .where(eq(fileUses.fileId, id))
+          .all()
+        for (const row of ofTickets) {
+          const left = withoutPicture(row.attachments, isOf)
+          orm.update(table).set({ attachments: left }).where(eq(textId, row.textId)).run()
+        }
       }
     },
     /** Removes size and placeholder of a file from the reports that hold it. */

@@ -18,6 +18,7 @@ import {
   deskTicketListItemView,
   deskTicketMessageView,
   deskTicketView,
+  fileUrlsIn,
   filterFields,
   messageIn,
   NewTicketNote,
@@ -158,7 +159,7 @@ export function deskRoutes(desk: DeskService) {
     .post(
       '/v1/admin/support/tickets/:id/notes',
       async ({ params, body, context }) =>
-        ticketNoteView(await desk.addNote(context.byUser, params.id, body.body.trim())),
+        ticketNoteView(await desk.addNote(context.byUser, params.id, noteIn(body))),
       admin(
         'adminCreateTicketNote',
         'Adds a note that only admins see.',
@@ -190,6 +191,11 @@ export function deskRoutes(desk: DeskService) {
       ),
     )
 }
+
+const noteIn = ({ body, attachments }: Static<typeof NewTicketNote>) => ({
+  body: body.trim(),
+  fileUrls: fileUrlsIn(attachments),
+})
 
 /** The changes in a body, whose schema has checked the assignee's id. */
 function updateIn(body: TicketUpdate): DeskUpdate {

@@ -17,10 +17,12 @@ import { deskFrame } from './frames.ts'
 import type { DeskDetail, MessageRequest, TicketCounts } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import type { Replayable, RequestedChanges, TicketChangesMaker } from './ticket-changes.ts'
+import type { Attach, Replayable, RequestedChanges, TicketChangesMaker } from './ticket-changes.ts'
 
 /** An admin's changes, and the name of the field with the assignee. */
 export type DeskUpdate = RequestedChanges & { assigneeField: string }
+
+type NoteRequest = Pick<MessageRequest, 'body' | 'fileUrls'>
 
 type Answer = MessageRequest & {
   status?: TicketStatus | undefined
@@ -34,6 +36,8 @@ type Parts = {
   search: SearchStore
   changes: TicketChangesMaker
   notify: Notify
+  attach: Attach
+  detach: (noteId: string) => void
 }
 
 export type DeskService = ReturnType<typeof createDeskService>
@@ -49,7 +53,7 @@ const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 
 export function createDeskService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, audit, newId, clock } = core
-  const { store, desk, search, changes, notify } = parts
+  const { store, desk, search, changes, notify, attach, detach } = parts
 
   const queue = (filter: TicketFilter, range: ListRange): Listing<DeskItem> =>
     listByPosition(range, {
@@ -197,15 +201,17 @@ export function createDeskService(core: Core, parts: Parts) {
     },
 
     /** Adds a note, which the owner never sees.
-     *  @throws not_found */
-    addNote: (by: ByUser, id: string, body: string): Promise<NoteItem> =>
+     *  @throws not_found · validation_error (`attachments`) */
+    addNote: (by: ByUser, id: string, { body, fileUrls }: NoteRequest): Promise<NoteItem> =>
       write(() => {
         const ticketId = mustFind(id).id
         const adminId = by.actor.id
         const author = desk.findAuthor(adminId)
         if (!author) throw new AppError('unauthorized')
         const text = { id: newId(), body, createdAt: clock.now(), editedAt: null }
-        const note = { ...text, ticketId, authorId: adminId }
+        const attached = attach(text.id, adminId, fileUrls)
+        const attachments = attached.length > 0 ? attached : null
+        const note = { ...text, ticketId, authorId: adminId, attachments }
         desk.insertNote(note)
         noteChanged('ticket_note_added', by, ticketId)
         return { ...note, author }
@@ -232,6 +238,7 @@ export function createDeskService(core: Core, parts: Parts) {
         const isRemoved = note.author.deletedAt !== null
         if (note.authorId !== by.actor.id && !isRemoved) throw new AppError('not_owner')
         desk.deleteNote(note)
+        if (note.attachments) detach(note.id)
         noteChanged('ticket_note_deleted', by, note.ticketId)
       }),
   }

@@ -101,9 +101,11 @@ export const messageIn = (
   key: string | undefined,
 ) => ({
   body: body.trim(),
-  fileUrls: (attachments ?? []).map((it) => it.file_url),
+  fileUrls: fileUrlsIn(attachments),
   clientId: client_id ?? key ?? null,
 })
+export const fileUrlsIn = (attachments: Static<typeof NewTicketMessage>['attachments']) =>
+  (attachments ?? []).map((it) => it.file_url)
 /** The part of a message that a client sends. */
 export type MessageRequest = ReturnType<typeof messageIn>
 
@@ -160,7 +162,7 @@ export type TicketCounts = Static<typeof TicketCounts>
 
 const noteText = 'The bank has confirmed the transfer.'
 const NoteText = trimmedText(maxBody, 'The note, which admins alone see.', noteText)
-export const NewTicketNote = Body('NewTicketNote', { body: NoteText })
+export const NewTicketNote = Body('NewTicketNote', { body: NoteText, attachments })
 export const TicketNoteUpdate = Body('TicketNoteUpdate', { body: NoteText })
 
 const ticket = {
@@ -188,7 +190,7 @@ export const TicketMessage = Schema('TicketMessage', {
         file_type: Sample(samples.file.type),
         ...pictureFields,
       }),
-      { description: 'Present if the message has attachments.' },
+      { description: 'Present if there are attachments.' },
     ),
   ),
 })
@@ -237,6 +239,7 @@ export const TicketNote = Schema('TicketNote', {
   ...entry,
   body: Sample(noteText),
   author: Admin,
+  attachments: TicketMessage.properties.attachments,
   edited_at: Type.Optional(
     described(Timestamp, 'When the author last changed the text; absent if never.'),
   ),
@@ -332,12 +335,13 @@ export function deskTicketView(detail: DeskDetail): Static<typeof DeskTicket> {
 }
 
 export function ticketNoteView(note: NoteItem): Static<typeof TicketNote> {
-  const { id, body, author, createdAt, editedAt } = note
+  const { id, body, author, createdAt, editedAt, attachments } = note
   return {
     id,
     body,
     author: personView(author),
     created_at: isoTime(createdAt),
+    ...(attachments && { attachments: [...attachments] }),
     ...(editedAt !== null && { edited_at: isoTime(editedAt) }),
     ...(author.deletedAt !== null && { author_removed: true }),
   }

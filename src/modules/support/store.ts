@@ -110,18 +110,19 @@ export function createTicketStore(orm: Orm) {
         .get()
     },
     /** Deletes a ticket with its messages, notes and history, and from the desk's search.
-     *  @returns the ids of the messages with files */
+     *  @returns the ids of the messages and notes with files */
     delete({ n, id }: TicketRow): string[] {
-      const ids = orm
-        .delete(ticketMessages)
-        .where(eq(ticketMessages.ticketId, id))
-        .returning({ id: ticketMessages.id, attachments: ticketMessages.attachments })
-        .all()
-      orm.delete(ticketNotes).where(eq(ticketNotes.ticketId, id)).run()
+      const texts = [ticketMessages, ticketNotes].flatMap((table) =>
+        orm
+          .delete(table)
+          .where(eq(table.ticketId, id))
+          .returning({ id: table.id, attachments: table.attachments })
+          .all(),
+      )
       orm.delete(ticketHistory).where(eq(ticketHistory.ticketId, id)).run()
       orm.delete(tickets).where(eq(tickets.id, id)).run()
       sqlite.run('DELETE FROM ticket_search WHERE rowid = ?', [n])
-      return ids.filter(({ attachments }) => attachments !== null).map((message) => message.id)
+      return texts.filter(({ attachments }) => attachments !== null).map((text) => text.id)
     },
     countOfUser: (userId: string): number => countRows(orm, tickets, eq(tickets.userId, userId)),
     /** A user's tickets, newest first. `before` is a `userSeq`. */

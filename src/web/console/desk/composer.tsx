@@ -5,7 +5,7 @@ import { ApiError } from '../../../../client/src/errors.ts'
 import { Button, IconButton } from '../../kit/button.tsx'
 import { Select } from '../../kit/select.tsx'
 import { fill, language, texts } from '../../kit/texts.tsx'
-import { toast, toastError } from '../../kit/toast.tsx'
+import { toastError } from '../../kit/toast.tsx'
 import { AttachButton, Attached, maxFiles, useUploads } from '../../kit/uploads.tsx'
 import { mutate } from '../data.ts'
 import { client, request, user } from '../session.ts'
@@ -42,15 +42,19 @@ export function Composer(props: ComposerProps) {
   const area = useRef<HTMLTextAreaElement>(null)
   const { drafts, edit, clear, attemptOf } = useDrafts(ticket.id)
   const draft = drafts[kind]
-  const sending = useUploads({
-    send: client.files.upload,
-    room: maxFiles - drafts.reply.files.length,
-    add: (stored) => edit('reply', (before) => ({ ...before, files: [...before.files, stored] })),
-  })
+  const uploadsOf = (kind: Kind) =>
+    useUploads({
+      send: client.files.upload,
+      room: maxFiles - drafts[kind].files.length,
+      add: (stored) => edit(kind, (before) => ({ ...before, files: [...before.files, stored] })),
+    })
+  // An upload stays with what it was begun for, so that no file of a note goes to the owner.
+  const uploads = { reply: uploadsOf('reply'), note: uploadsOf('note') }
+  const sending = uploads[kind]
   const sender = useSend(props)
   /** The other one can be written meanwhile. */
   const sentKind = useRef<Kind>(undefined)
-  const isReady = draft.text.trim() !== '' && (kind === 'note' || sending.uploads.length === 0)
+  const isReady = draft.text.trim() !== '' && sending.uploads.length === 0
 
   // A message that arrived after the first keystroke may be on the screen without having been read, until the refusal
   // says so.
@@ -111,20 +115,18 @@ export function Composer(props: ComposerProps) {
         send={() => void send()}
         leave={() => document.querySelector<HTMLElement>('.thread')?.focus()}
       />
-      {kind === 'reply' && (
-        <Attached
-          files={draft.files}
-          removeFile={({ id }) =>
-            edit('reply', (before) => ({
-              ...before,
-              files: before.files.filter((file) => file.id !== id),
-            }))
-          }
-          sending={sending}
-        />
-      )}
+      <Attached
+        files={draft.files}
+        removeFile={({ id }) =>
+          edit(kind, (before) => ({
+            ...before,
+            files: before.files.filter((file) => file.id !== id),
+          }))
+        }
+        sending={sending}
+      />
       <div class="row between">
-        <Tools kind={kind} addFiles={sending.take} openCanned={openCanned} />
+        <Tools addFiles={sending.take} openCanned={openCanned} />
         <SendButton
           kind={kind}
           after={after}
@@ -143,8 +145,7 @@ export function Composer(props: ComposerProps) {
     const files = [...(data?.files ?? [])]
     if (files.length === 0) return
     event.preventDefault()
-    if (kind === 'reply') sending.take(files)
-    else toast(words.noNoteFiles)
+    sending.take(files)
   }
 
   function openCanned() {
@@ -180,7 +181,7 @@ function useSend({ ticket, update, refresh }: ComposerProps) {
   async function note({ draft }: Reply) {
     const known = knownNotes.current
     knownNotes.current = known ?? new Set(ticket.notes.map(({ id }) => id))
-    const stored = await sendNote(ticket.id, draft.text, known)
+    const stored = await sendNote(ticket.id, draft, known)
     knownNotes.current = undefined
     update((before) => withNote(before, stored))
   }
@@ -214,7 +215,7 @@ function sendReply(
   id: string,
   { draft, status, lastMessageId, clientId }: Reply,
 ): Promise<Message> {
-  const attachments = draft.files.map(({ file_url }) => ({ file_url }))
+  const attachments = attachmentsOf(draft)
   return mutate('POST /v1/admin/support/tickets/{id}/messages', {
     params: { id },
     body: {
@@ -229,17 +230,28 @@ function sendReply(
 
 /** Notes have no idempotency key: after a lost response the note is searched for before it is sent again.
  *  @param known the notes before the first attempt; undefined on the first attempt */
-async function sendNote(id: string, text: string, known?: Set<string>): Promise<Note> {
-  const body = text.trim()
+async function sendNote(id: string, draft: Draft, known?: Set<string>): Promise<Note> {
+  const body = draft.text.trim()
+  const attachments = attachmentsOf(draft)
   const params = { id }
   if (known) {
     const ticket = await request('GET /v1/admin/support/tickets/{id}', { params })
     const mine = ticket.notes.filter(({ author }) => author.id === user.value?.id)
-    const found = mine.find((note) => note.body === body && !known.has(note.id))
+    const isSame = (note: Note) =>
+      note.body === body &&
+      JSON.stringify(attachmentsOf({ files: note.attachments ?? [] })) ===
+        JSON.stringify(attachments)
+    const found = mine.find((note) => isSame(note) && !known.has(note.id))
     if (found) return found
   }
-  return mutate('POST /v1/admin/support/tickets/{id}/notes', { params, body: { body } })
+  return mutate('POST /v1/admin/support/tickets/{id}/notes', {
+    params,
+    body: { body, ...(attachments.length > 0 && { attachments }) },
+  })
 }
+
+const attachmentsOf = ({ files }: { files: { file_url: string }[] }) =>
+  files.map(({ file_url }) => ({ file_url }))
 
 type StaleProps = {
   ticket: DeskTicket
@@ -283,12 +295,12 @@ function KindChoice({ kind, choose }: { kind: Kind; choose: (kind: Kind) => void
   )
 }
 
-type ToolsProps = { kind: Kind; addFiles: (files: File[]) => void; openCanned: () => void }
+type ToolsProps = { addFiles: (files: File[]) => void; openCanned: () => void }
 
-function Tools({ kind, addFiles, openCanned }: ToolsProps) {
+function Tools({ addFiles, openCanned }: ToolsProps) {
   return (
     <span class="row tools">
-      {kind === 'reply' && <AttachButton label={words.attach} take={addFiles} />}
+      <AttachButton label={words.attach} take={addFiles} />
       <IconButton icon={SquareSlash} label={words.canned} keys="/" onClick={openCanned} />
     </span>
   )

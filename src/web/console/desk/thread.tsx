@@ -168,7 +168,7 @@ function EntryView({ ticketId, entry }: { ticketId: string; entry: Entry }) {
 }
 
 function MessageView({ message }: { message: Message }) {
-  const { author, body, created_at, is_admin, attachments = [] } = message
+  const { author, body, created_at, is_admin, attachments } = message
   return (
     <article class={`message ${is_admin ? 'from-desk' : ''}`}>
       <Avatar name={author.display_name} />
@@ -180,20 +180,14 @@ function MessageView({ message }: { message: Message }) {
         <p class="prose" dir="auto">
           <Linked text={body} />
         </p>
-        {attachments.length > 0 && (
-          <div class="files">
-            {attachments.map((file) => (
-              <FileLink key={file.id} file={file} />
-            ))}
-          </div>
-        )}
+        <Files of={attachments} />
       </div>
     </article>
   )
 }
 
 function NoteView({ ticketId, note }: { ticketId: string; note: Note }) {
-  const { author, body, created_at, edited_at } = note
+  const { author, body, created_at, edited_at, attachments } = note
   return (
     <article class="note">
       <div class="row between">
@@ -207,7 +201,19 @@ function NoteView({ ticketId, note }: { ticketId: string; note: Note }) {
       <p class="prose" dir="auto">
         <Linked text={body} />
       </p>
+      <Files of={attachments} />
     </article>
+  )
+}
+
+function Files({ of: files }: { of: Message['attachments'] }) {
+  if (!files?.length) return null
+  return (
+    <div class="files">
+      {files.map((file) => (
+        <FileLink key={file.id} file={file} />
+      ))}
+    </div>
   )
 }
 
