@@ -135,6 +135,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
 
     await nina.write(id, 'It has arrived, thank you!')
     await said('It has arrived')
+    await row('Payout is late').getByText('It has arrived').waitFor()
     await page.keyboard.press('Escape')
     await page.keyboard.press('c')
     await said('set the status to “Closed”')

@@ -361,17 +361,23 @@ describe('the desk', () => {
     expect(data.map(({ id }: { id: string }) => id)).toEqual([c, x, y, a, b])
   })
 
-  test('shows owner, assignee and how long the owner has waited', async () => {
+  test('shows owner, assignee, how long the owner has waited, and what was written last', async () => {
     await using d = await openDesk()
-    const { messages: _, ...opened } = await d.open()
+    const { messages, ...opened } = await d.open()
+    const lastOf = ({ id, body, is_admin, created_at }: (typeof messages)[number]) => ({
+      last_message: { id, body, is_admin, sent_at: created_at },
+    })
     const user = { id: d.ada.id, display_name: 'ada', email: 'ada@example.com' }
     const item = { ...opened, user, assignee: null, message_count: 1, first_response_at: null }
-    expect((await d.list()).data).toEqual([{ ...item, waiting_since: opened.created_at }])
+    expect((await d.list()).data).toEqual([
+      { ...item, ...lastOf(messages[0]), waiting_since: opened.created_at },
+    ])
     d.clock.advance(1_000)
     const answered = await d.answer(opened.id)
     expect((await d.list()).data).toEqual([
       {
         ...item,
+        ...lastOf(answered.body),
         updated_at: answered.body.created_at,
         assignee: { id: d.root.id, display_name: 'root' },
         message_count: 2,
@@ -379,6 +385,15 @@ describe('the desk', () => {
         first_response_at: answered.body.created_at,
       },
     ])
+  })
+
+  test('shows the first 200 characters of the last message', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    await d.write(id, `${'🙂'.repeat(199)}abc`)
+    const last_message = { body: `${'🙂'.repeat(199)}a`, is_admin: false }
+    expect((await d.list()).data).toMatchObject([{ last_message }])
+    expect((await d.show(id)).last_message).toMatchObject(last_message)
   })
 
   test('by cursor shows each waiting ticket once while others arrive', async () => {

@@ -346,6 +346,18 @@ export interface TicketOwner {
    */
   email?: string
 }
+export interface LastTicketMessage {
+  id: string
+  /**
+   * Its first 200 characters.
+   */
+  body: string
+  /**
+   * Whether the desk wrote it.
+   */
+  is_admin: boolean
+  sent_at: string
+}
 export interface DeskTicketListItem {
   id: string
   subject: string
@@ -366,6 +378,10 @@ export interface DeskTicketListItem {
    * Messages of both sides, without notes.
    */
   message_count: number
+  /**
+   * The newest message of both sides; a note is none. Null while there is none.
+   */
+  last_message: LastTicketMessage | null
   /**
    * Since when the owner waits for an answer; null while nothing is to be answered.
    */
@@ -1440,6 +1456,10 @@ export interface DeskTicket {
    * Messages of both sides, without notes.
    */
   message_count: number
+  /**
+   * The newest message of both sides; a note is none. Null while there is none.
+   */
+  last_message: LastTicketMessage | null
   /**
    * Since when the owner waits for an answer; null while nothing is to be answered.
    */

@@ -1,12 +1,12 @@
 import { and, desc, eq, getTableColumns, gte, inArray, isNull, lt, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
-import { ticketHistory, ticketNotes, tickets, users } from '../../db/schema.ts'
+import { ticketHistory, ticketMessages, ticketNotes, tickets, users } from '../../db/schema.ts'
 import { countRows } from '../../db/statements.ts'
 import { lazy } from '../../lib/lazy.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { TicketStatus } from '../../lib/vocabulary.ts'
-import { filterFields } from './model.ts'
+import { filterFields, lastMessageCharacters } from './model.ts'
 import {
   type AuthoredMessage,
   type TicketMessageRow,
@@ -54,10 +54,20 @@ export function createDeskStore(orm: Orm) {
         ...getTableColumns(tickets),
         user: { id, displayName, email: users.email, deletedAt: users.deletedAt },
         assignee: { id: assignee.id, displayName: assignee.displayName },
+        lastMessage: {
+          id: ticketMessages.id,
+          body: sql<string>`substr(${ticketMessages.body}, 1, ${lastMessageCharacters})`,
+          isAdmin: ticketMessages.isAdmin,
+          createdAt: ticketMessages.createdAt,
+        },
       })
       .from(tickets)
       .innerJoin(users, eq(id, tickets.userId))
       .leftJoin(assignee, eq(assignee.id, tickets.assigneeId))
+      .leftJoin(
+        ticketMessages,
+        and(eq(ticketMessages.ticketId, tickets.id), eq(ticketMessages.seq, tickets.messageCount)),
+      )
   const byId = lazy(() =>
     selectItems()
       .where(eq(tickets.id, value('id')))

@@ -223,11 +223,23 @@ export const DeskTicketMessage = Schema('DeskTicketMessage', {
   author: NamedPerson(samples.guest),
 })
 
+/** The desk shows a line of it, and each change of a ticket is sent to every admin. */
+export const lastMessageCharacters = 200
+
 export const DeskTicketListItem = Schema('DeskTicketListItem', {
   ...ticket,
   user: TicketOwner,
   assignee: described(Nullable(Admin), 'The admin who looks after it.'),
   message_count: Count(1, 'Messages of both sides, without notes.'),
+  last_message: Nullable(
+    Schema('LastTicketMessage', {
+      id: Sample(samples.ticketMessageId),
+      body: Sample(text, `Its first ${lastMessageCharacters} characters.`),
+      is_admin: Flag('Whether the desk wrote it.'),
+      sent_at: Timestamp,
+    }),
+    { description: 'The newest message of both sides; a note is none. Null while there is none.' },
+  ),
   waiting_since: described(
     Nullable(Timestamp),
     'Since when the owner waits for an answer; null while nothing is to be answered.',
@@ -305,12 +317,18 @@ export function deskTicketMessageView(row: AuthoredMessage): Static<typeof DeskT
 }
 
 export function deskTicketListItemView(row: DeskItem): Static<typeof DeskTicketListItem> {
-  const { user, assignee } = row
+  const { user, assignee, lastMessage } = row
   return {
     ...ticketListItemView(row),
     user: { ...personView(user), ...(user.deletedAt === null && { email: user.email }) },
     assignee: assignee && personView(assignee),
     message_count: row.messageCount,
+    last_message: lastMessage && {
+      id: lastMessage.id,
+      body: lastMessage.body,
+      is_admin: lastMessage.isAdmin,
+      sent_at: isoTime(lastMessage.createdAt),
+    },
     waiting_since: timeOrNull(row.waitingSince),
     first_response_at: timeOrNull(row.firstResponseAt),
   }

@@ -89,16 +89,17 @@ export function FilterSelect({ name, label, any, options }: FilterProps) {
   )
 }
 
-/** In rem, the same for the rows of all areas. */
-const rowRems = 3.75
-const rowHeight = () =>
-  rowRems * Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
+/** The height of a row with two lines. */
+const twoLinesRems = 3.75
+const pixelsOf = (rems: number) =>
+  rems * Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
 
 type PaneRowsProps<T> = {
   label: string
   list: List<T>
   /** The filters: another list begins at its top. */
   listKey: string
+  rowRems?: number
   /** Shown when the list is empty. */
   empty: ComponentChildren
   render: (item: T) => ComponentChildren
@@ -106,7 +107,7 @@ type PaneRowsProps<T> = {
 
 /** The rows of an area. While another filter loads, the old rows stay. */
 export function PaneRows<T extends { id: string }>(props: PaneRowsProps<T>) {
-  const { label, list, listKey, empty, render } = props
+  const { label, list, listKey, rowRems = twoLinesRems, empty, render } = props
   const { error, hasMore } = list
   const before = useRef<{ key: string; items: T[] }>({ key: listKey, items: [] })
   if (list.data) before.current = { key: listKey, items: list.items }
@@ -124,7 +125,7 @@ export function PaneRows<T extends { id: string }>(props: PaneRowsProps<T>) {
           label={label}
           items={items}
           keyOf={({ id }) => id}
-          rowHeight={rowHeight()}
+          rowHeight={pixelsOf(rowRems)}
           render={render}
           {...(hasMore && !hasFailed && { onEnd: list.loadMore })}
         />

@@ -1,4 +1,4 @@
-import { ListFilter, SearchX } from 'lucide-preact'
+import { ListFilter, Reply, SearchX } from 'lucide-preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 import { Avatar } from '../../kit/avatar.tsx'
@@ -86,6 +86,8 @@ function newsText(arrived: number, gone: number): string | undefined {
   return parts.filter(Boolean).join(', ') || undefined
 }
 
+const threeLinesRems = 5
+
 type ListPaneProps = { list: TicketList; openId: string | undefined; selection: Selection }
 
 export function ListPane({ list, openId, selection }: ListPaneProps) {
@@ -103,6 +105,7 @@ export function ListPane({ list, openId, selection }: ListPaneProps) {
         label={viewTexts[view.name].title}
         list={list}
         listKey={JSON.stringify(ticketQuery(filter.value))}
+        rowRems={threeLinesRems}
         empty={<NoRows />}
         render={(ticket) => (
           <TicketRow
@@ -338,8 +341,23 @@ function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
             {showsStatus(ticket) && <StatusMark status={ticket.status} />}
           </span>
         </span>
+        {ticket.last_message && <LastMessage message={ticket.last_message} />}
       </a>
     </div>
+  )
+}
+
+/** The beginning of the message; an arrow marks one of the desk. */
+function LastMessage({ message }: { message: NonNullable<DeskTicketListItem['last_message']> }) {
+  const { body, is_admin } = message
+  return (
+    <span class="row last-message">
+      {is_admin && <Reply />}
+      <span class="visually-hidden">{is_admin ? words.fromDesk : words.fromOwner} </span>
+      <span class="truncate" dir="auto">
+        {body}
+      </span>
+    </span>
   )
 }
 
