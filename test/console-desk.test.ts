@@ -149,6 +149,16 @@ describe.skipIf(!tools.chromium)('the desk', () => {
       assignee: { id: pages.admin.id },
       notes: [{ body: 'Called the bank. Twice.', attachments: [{ file_name: 'proof.txt' }] }],
     })
+
+    const subjects = () => page.locator('.ticket-row strong').allTextContents()
+    await button('Newest first').click()
+    await waitFor(async () => (await subjects())[0] === 'Sound is gone', 'the turned order')
+    expect(page.url()).toEndWith(`${id}?order=shortest_waiting`)
+    await page.goto(`${pages.base}/console/desk`)
+    await row('Camera is black').waitFor()
+    expect(await subjects()).toEqual(['Sound is gone', 'Camera is black'])
+    await button('Newest first').click()
+    await waitFor(async () => (await subjects())[0] === 'Camera is black', 'the usual order')
   })
 
   testAtLength('two admins in one ticket see each other', async () => {

@@ -361,6 +361,54 @@ describe('the desk', () => {
     expect(data.map(({ id }: { id: string }) => id)).toEqual([c, x, y, a, b])
   })
 
+  test('lists the shortest wait first, if asked, in every form and with every filter', async () => {
+    await using d = await openDesk()
+    const ids: string[] = []
+    for (let n = 0; n < 7; n++) {
+      ids.push((await d.open()).id)
+      d.clock.advance(1_000)
+    }
+    const [a = '', b = '', c = '', x = '', y = '', z = '', w = ''] = ids
+    for (const act of [() => d.answer(b), () => d.close(a), () => d.close(z)]) {
+      await act()
+      d.clock.advance(1_000)
+    }
+    const idsOf = (page: { data: { id: string }[] }) => page.data.map(({ id }) => id)
+    const order = 'order=shortest_waiting'
+    const whole = [w, y, x, c, z, a, b]
+    expect(idsOf(await d.list(`?${order}`))).toEqual(whole)
+    expect(idsOf(await d.list('?order=longest_waiting'))).toEqual([c, x, y, w, z, a, b])
+    expect(idsOf(await d.list(`?${order}&waiting=true`))).toEqual([w, y, x, c])
+    expect(idsOf(await d.list(`?${order}&waiting=false`))).toEqual([z, a, b])
+    expect(idsOf(await d.list(`?${order}&status=open,in_progress`))).toEqual([w, y, x, c, b])
+    for (const size of [2, 3, 4]) {
+      const numbered: string[] = []
+      const byCursor: string[] = []
+      let cursor = ''
+      for (let page = 1; page <= Math.ceil(7 / size); page++) {
+        numbered.push(...idsOf(await d.list(`?${order}&per_page=${size}&page=${page}`)))
+        const next = await d.list(`?${order}&limit=${size}${cursor}`)
+        byCursor.push(...idsOf(next))
+        cursor = `&cursor=${next.pagination.cursor}`
+      }
+      expect([numbered, byCursor, cursor]).toEqual([whole, whole, '&cursor=null'])
+    }
+  })
+
+  test('refuses a cursor of the other order, and an unknown order', async () => {
+    await using d = await openDesk()
+    for (let n = 0; n < 3; n++) await d.open()
+    const orders = ['longest_waiting', 'shortest_waiting']
+    for (const [at, order] of orders.entries()) {
+      const { cursor } = (await d.list(`?limit=1&order=${order}`)).pagination
+      const details = { cursor: 'is not a cursor of this list' }
+      const other = await d.list(`?limit=1&order=${orders[1 - at]}&cursor=${cursor}`)
+      expect(other.error.details).toEqual(details)
+    }
+    const unknown = (await d.list('?order=subject')).error.details
+    expect(unknown).toEqual({ order: 'must be one of: longest_waiting, shortest_waiting' })
+  })
+
   test('shows owner, assignee, how long the owner has waited, and what was written last', async () => {
     await using d = await openDesk()
     const { messages, ...opened } = await d.open()

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { migrate, migrations } from '../src/db/migrations.ts'
 import type { Orm } from '../src/db/open.ts'
-import { createDeskStore } from '../src/modules/support/desk-store.ts'
+import { createDeskStore, type TicketFilter } from '../src/modules/support/desk-store.ts'
 import { createSearchStore, matchOf } from '../src/modules/support/search-store.ts'
 import { createTicketStore } from '../src/modules/support/store.ts'
 import { openDesk } from './support/desk.ts'
@@ -298,6 +298,21 @@ describe('no list reads more rows than it shows', () => {
     const plan = plansOf(({ desk }) => desk.list({ statuses: ['open', 'in_progress'] }, page))
     const walks = 'SEARCH tickets USING COVERING INDEX tickets_queue_status (status=?)'
     expect(plan).toEqual([walks, 'USE TEMP B-TREE FOR ORDER BY', ...rows])
+  })
+
+  test('the shortest waits are found by walking back along the same index', () => {
+    const both = (index: string, found: string) => [
+      `SEARCH tickets USING COVERING INDEX ${index} (${found}queue_key<?)`,
+      `SEARCH tickets USING COVERING INDEX ${index} (${found}queue_key>?)`,
+      ...rows,
+    ]
+    const planOf = (filter: TicketFilter) =>
+      plansOf(({ desk }) => desk.list(filter, page, 'shortest_waiting'))
+    expect(planOf({})).toEqual(both('tickets_queue', ''))
+    expect(planOf({ statuses: ['open'] })).toEqual(both('tickets_queue_status', 'status=? AND '))
+    expect(planOf({ assigneeId: 'x', statuses: ['open', 'in_progress'] })).toEqual(
+      both('tickets_queue_assignee', 'assignee_id=? AND '),
+    )
   })
 
   test.each([

@@ -53,6 +53,8 @@ export const supportOperations: readonly Operation[] = [
   queue('waiting=true'),
   queue('waiting=false&status=open'),
   queue('waiting=true&assignee_id=me'),
+  queue('order=shortest_waiting'),
+  queue('waiting=true&order=shortest_waiting'),
   {
     name: 'counts of the queue',
     ...counting,

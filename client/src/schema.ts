@@ -69,6 +69,7 @@ export type BlockList = BlockPage | BlockCursorPage
 export type ReportList = ReportPage | ReportCursorPage
 export type TicketList = TicketPage | TicketCursorPage
 export type TicketMessageList = TicketMessagePage | TicketMessageCursorPage
+export type TicketOrder = 'longest_waiting' | 'shortest_waiting'
 export type DeskTicketList = DeskTicketPage | DeskTicketCursorPage
 export type DeskTicketMessageList = DeskTicketMessagePage | DeskTicketMessageCursorPage
 export type CannedReplyList = CannedReplyPage | CannedReplyCursorPage
@@ -3691,6 +3692,7 @@ export interface Operations {
        * The id of the person who opened the ticket.
        */
       user_id?: string
+      order?: TicketOrder
       /**
        * Up to 8 words that are all in the ticket or its notes, the last one as a beginning; accents and case do not matter. `#` and the last six characters of an id find that ticket, so that its owner can say them. The newest ticket comes first. `total` and numbered pages end at 200; the cursor form continues.
        */

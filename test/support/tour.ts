@@ -379,8 +379,9 @@ function queries(owner: string): string[] {
   const waiting = ['true', 'false'].map((is) => `&waiting=${is}`)
   const notClosed = '&status=open,in_progress,resolved'
   const views = [...waiting, notClosed, notClosed + assigned[0], waiting[0] + notClosed]
+  const orders = [...waiting, '', notClosed].map((view) => `${view}&order=shortest_waiting`)
   const searches = [...found, ...views.map((view) => `${view}&q=refund`)]
-  const alone = ['', ...filters, ...assigned, ...views]
+  const alone = ['', ...filters, ...assigned, ...views, ...orders]
   return [...alone, ...pairs, filters.join('') + assigned[0], ...searches]
 }
 

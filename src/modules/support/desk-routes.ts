@@ -9,7 +9,7 @@ import { routeBase } from '../../http/request-context.ts'
 import { problem } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { ticketStatuses } from '../../lib/vocabulary.ts'
-import type { DeskService, DeskUpdate } from './desk-service.ts'
+import type { DeskListing, DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
 import {
   DeskTicket,
@@ -23,6 +23,7 @@ import {
   messageIn,
   NewTicketNote,
   NewTicketReply,
+  OrderField,
   TicketCounts,
   TicketNote,
   TicketNoteUpdate,
@@ -57,6 +58,7 @@ const DeskQuery = Type.Partial(
       description: 'The id of the person who opened the ticket.',
       examples: [samples.guest.id],
     }),
+    order: OrderField,
     q: Text(
       { max: 200 },
       {
@@ -84,8 +86,8 @@ export function deskRoutes(desk: DeskService) {
     .get(
       '/v1/admin/support/tickets',
       ({ query, context }) => {
-        const { filter, q } = deskQuery(query as DeskFilters, context.user.userId) // the pipeline has checked it
-        return pageOf(query, (range) => desk.list(filter, q, range), deskTicketListItemView)
+        const wanted = deskQuery(query as DeskFilters, context.user.userId) // the pipeline has checked it
+        return pageOf(query, (range) => desk.list(wanted, range), deskTicketListItemView)
       },
       admin.list(
         'adminListTickets',
@@ -213,9 +215,9 @@ function updateIn(body: TicketUpdate): DeskUpdate {
 
 /** @param adminId the calling admin, for `me` */
 function deskQuery(
-  { status, waiting, assignee_id, user_id, q, ...exact }: DeskFilters,
+  { status, waiting, assignee_id, user_id, q, order = 'longest_waiting', ...exact }: DeskFilters,
   adminId: string,
-) {
+): DeskListing {
   const assignee = assignee_id === 'me' ? adminId : assignee_id
   const named = status?.split(',')
   const filter: TicketFilter = {
@@ -225,5 +227,5 @@ function deskQuery(
     assigneeId: assignee === 'none' ? null : assignee && parseId(assignee),
     userId: user_id && parseId(user_id),
   }
-  return { filter, q }
+  return { filter, q, order }
 }

@@ -14,7 +14,7 @@ import {
 import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.ts'
 import { deskFrame } from './frames.ts'
-import type { DeskDetail, MessageRequest, TicketCounts } from './model.ts'
+import type { DeskDetail, MessageRequest, TicketCounts, TicketOrder } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import type { Attach, Replayable, RequestedChanges, TicketChangesMaker } from './ticket-changes.ts'
@@ -28,6 +28,13 @@ type Answer = MessageRequest & {
   status?: TicketStatus | undefined
   /** The newest message that the admin saw. */
   lastMessageId?: string | undefined
+}
+
+/** What the desk lists: the tickets of a filter in an order, or those that a search finds among them. */
+export type DeskListing = {
+  filter: TicketFilter
+  q: string | undefined
+  order: TicketOrder
 }
 
 type Parts = {
@@ -55,12 +62,13 @@ export function createDeskService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, audit, newId, clock } = core
   const { store, desk, search, changes, notify, attach, detach } = parts
 
-  const queue = (filter: TicketFilter, range: ListRange): Listing<DeskItem> =>
+  const queue = (filter: TicketFilter, order: TicketOrder, range: ListRange): Listing<DeskItem> =>
     listByPosition(range, {
-      name: 'queue',
+      // A cursor of one order has no place in the other.
+      name: order === 'longest_waiting' ? 'queue' : order,
       shape: Type.Tuple([Type.Integer(), Type.Integer()]),
       count: () => desk.count(filter),
-      list: (rows) => desk.list(filter, rows),
+      list: (rows) => desk.list(filter, rows, order),
       position: ({ queueKey, n }): [number, number] => [queueKey, n],
     })
 
@@ -131,11 +139,11 @@ export function createDeskService(core: Core, parts: Parts) {
   }
 
   return {
-    /** Without `q`, tickets that wait longest come first, then the most recently changed; with `q`, the newest. */
-    list(filter: TicketFilter, q: string | undefined, range: ListRange): Listing<DeskItem> {
-      if (q === undefined || q.trim() === '') return queue(filter, range)
+    /** Without `q`, waiting tickets come first, then the most recently changed; with `q`, the newest. */
+    list({ filter, q, order }: DeskListing, range: ListRange): Listing<DeskItem> {
+      if (q === undefined || q.trim() === '') return queue(filter, order, range)
       const [, code] = codeForm.exec(q.trim()) ?? []
-      if (code !== undefined) return queue({ ...filter, code: code.toUpperCase() }, range)
+      if (code !== undefined) return queue({ ...filter, code: code.toUpperCase() }, order, range)
       const match = matchOf(q, search.listOwners)
       if (match !== undefined) return find(match, filter, range)
       if (range.form === 'page') return { form: 'page', rows: [], total: 0 }

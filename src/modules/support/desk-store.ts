@@ -6,7 +6,7 @@ import { countRows } from '../../db/statements.ts'
 import { lazy } from '../../lib/lazy.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { TicketStatus } from '../../lib/vocabulary.ts'
-import { filterFields, lastMessageCharacters } from './model.ts'
+import { filterFields, lastMessageCharacters, type TicketOrder } from './model.ts'
 import {
   type AuthoredMessage,
   type TicketMessageRow,
@@ -43,8 +43,8 @@ const value = sql.placeholder
 /** The most notes, and the most history entries, in the details of a ticket. */
 const maxShown = 200
 
-/** SQL over the desk's data: all tickets in the desk's order (longest waiting first, then most recently changed),
- *  notes with their words in the search, and history. */
+/** SQL over the desk's data: all tickets in the desk's order (waiting first, then most recently changed), notes with their
+ *  words in the search, and history. */
 export function createDeskStore(orm: Orm) {
   const assignee = alias(users, 'assignee')
   const { id, displayName } = users
@@ -102,6 +102,45 @@ export function createDeskStore(orm: Orm) {
     return ns.flatMap((n) => items.get(n) ?? [])
   }
 
+  const count = (filter: TicketFilter): number => countRows(orm, tickets, matching(filter))
+
+  /** Numbers of tickets along an index of the queue, or back along it. */
+  function walk(
+    filter: TicketFilter,
+    { limit, offset, before: after }: RowRange<DeskPosition>,
+    isBackwards = false,
+  ): number[] {
+    const { n, queueKey } = tickets
+    const beyond = isBackwards ? sql`<` : sql`>`
+    const isAfter = after && sql`(${queueKey}, ${n}) ${beyond} (${after[0]}, ${after[1]})`
+    const page = orm
+      .select({ n })
+      .from(tickets)
+      .where(and(matching(filter), isAfter))
+      .orderBy(...(isBackwards ? [desc(queueKey), desc(n)] : [queueKey, n]))
+      .limit(limit)
+      .offset(offset)
+      .all()
+    return page.map((row) => row.n)
+  }
+
+  /** Back along the waiting tickets, then forwards along the others. */
+  function walkShortestWaiting(filter: TicketFilter, range: RowRange<DeskPosition>): number[] {
+    const { limit, offset, before: after } = range
+    const waiting = { ...filter, isWaiting: true }
+    const isPastWaiting = after !== undefined && after[0] >= waitingUntil
+    const hasWaiting = filter.isWaiting !== false && !isPastWaiting
+    const first = hasWaiting ? walk(waiting, range, true) : []
+    if (filter.isWaiting === true || first.length === limit) return first
+    const passed = hasWaiting && offset > 0 ? count(waiting) : 0
+    const rest = {
+      limit: limit - first.length,
+      offset: Math.max(0, offset - passed),
+      before: isPastWaiting ? after : undefined,
+    }
+    return [...first, ...walk({ ...filter, isWaiting: false }, rest)]
+  }
+
   return {
     find: (ticketId: string) => byId().get({ id: ticketId }),
     /** @throws Error when there is no such ticket */
@@ -111,20 +150,15 @@ export function createDeskStore(orm: Orm) {
       return found
     },
     listByNumber,
-    count: (filter: TicketFilter): number => countRows(orm, tickets, matching(filter)),
-    list(filter: TicketFilter, { limit, offset, before: after }: RowRange<DeskPosition>) {
-      const { n, queueKey } = tickets
-      const isAfter = after && sql`(${queueKey}, ${n}) > (${after[0]}, ${after[1]})`
-      const page = orm
-        .select({ n })
-        .from(tickets)
-        .where(and(matching(filter), isAfter))
-        .orderBy(queueKey, n)
-        .limit(limit)
-        .offset(offset)
-        .all()
-      return listByNumber(page.map((row) => row.n))
-    },
+    count,
+    list: (
+      filter: TicketFilter,
+      range: RowRange<DeskPosition>,
+      order: TicketOrder = 'longest_waiting',
+    ) =>
+      listByNumber(
+        order === 'shortest_waiting' ? walkShortestWaiting(filter, range) : walk(filter, range),
+      ),
     findNote: (ticketId: string, noteId: string) =>
       selectNotes()
         .where(and(eq(ticketNotes.ticketId, ticketId), eq(ticketNotes.id, noteId)))

@@ -80,6 +80,15 @@ export const filterFields = {
   category: described(CategoryField, 'Only tickets of this category.'),
 }
 
+/** Which of the waiting tickets come first; the first is the default. */
+export const ticketOrders = ['longest_waiting', 'shortest_waiting'] as const
+export type TicketOrder = (typeof ticketOrders)[number]
+export const OrderField = OneOf(ticketOrders, {
+  title: 'TicketOrder',
+  description:
+    'Without it `longest_waiting`; `shortest_waiting` begins with the ticket that began to wait last. Those that do not wait follow in both orders, the most recently changed first. A search has its own order.',
+})
+
 /** The fields of a new ticket, without its first message. */
 export const contentOf = ({ subject, category, priority }: Static<typeof NewTicket>) => ({
   subject: subject.trim(),

@@ -15,13 +15,24 @@ type Common = {
   /** Looks disabled and keeps the focus. */
   isBusy?: boolean | undefined
   expanded?: boolean | undefined
+  pressed?: boolean | undefined
   of?: Ref<HTMLButtonElement> | undefined
   children?: ComponentChildren
 }
 type ButtonProps = Common & { onClick?: (() => unknown) | undefined; submits?: boolean }
 
 export function Button(props: ButtonProps) {
-  const { tone = '', icon: Icon, label, title, disabled, isBusy, expanded, submits } = props
+  const {
+    tone = '',
+    icon: Icon,
+    label,
+    title,
+    disabled,
+    isBusy,
+    expanded,
+    pressed,
+    submits,
+  } = props
   return (
     <button
       type={submits ? 'submit' : 'button'}
@@ -31,6 +42,7 @@ export function Button(props: ButtonProps) {
       disabled={disabled}
       aria-disabled={isBusy}
       aria-expanded={expanded}
+      aria-pressed={pressed}
       ref={props.of ?? null}
       onClick={() => {
         if (!isBusy) props.onClick?.()

@@ -1,4 +1,4 @@
-import { ListFilter, Reply, SearchX } from 'lucide-preact'
+import { ArrowDownUp, ListFilter, Reply, SearchX } from 'lucide-preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 import { Avatar } from '../../kit/avatar.tsx'
@@ -25,10 +25,12 @@ import {
   defaultView,
   filter,
   hasFilters,
+  hasOrder,
   isListed,
   type Priority,
   priorities,
   priorityNames,
+  rememberOrder,
   type Status,
   statusNames,
   ticketQuery,
@@ -221,6 +223,7 @@ function Filters() {
           expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
         />
+        <OrderButton />
       </div>
       {isOpen && <FilterSelects />}
       {hasFilters(filter.value) && (
@@ -236,6 +239,25 @@ function Filters() {
         </Button>
       )}
     </div>
+  )
+}
+
+function OrderButton() {
+  const isTurned = filter.value.order === 'shortest_waiting'
+  const isUsed = hasOrder(filter.value)
+  return (
+    <IconButton
+      icon={ArrowDownUp}
+      class={isTurned && isUsed ? 'set' : ''}
+      label={words.newestFirst}
+      pressed={isTurned}
+      disabled={!isUsed}
+      onClick={() => {
+        const order = isTurned ? 'longest_waiting' : 'shortest_waiting'
+        rememberOrder(order)
+        change({ order })
+      }}
+    />
   )
 }
 

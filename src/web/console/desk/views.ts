@@ -1,4 +1,4 @@
-import { computed } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import {
   CheckCheck,
   CircleDashed,
@@ -29,6 +29,8 @@ export const categories: Category[] = ['billing', 'technical', 'account', 'other
 
 type TicketQuery = Query<'GET /v1/admin/support/tickets'>
 
+export type Order = NonNullable<TicketQuery['order']>
+
 const notClosed = 'open,in_progress,resolved'
 
 type View = { name: keyof typeof viewTexts; icon: typeof Inbox; query: TicketQuery }
@@ -56,6 +58,20 @@ export type Filter = {
   category: Category | undefined
   /** An admin's id, `me` or `none`. */
   assignee: string | undefined
+  order: Order
+}
+
+const orders: Order[] = ['longest_waiting', 'shortest_waiting']
+const orderKey = 'hostline ticket order'
+
+/** Chosen before in this browser. */
+const usualOrder = signal(
+  orders.find((order) => order === localStorage.getItem(orderKey)) ?? 'longest_waiting',
+)
+
+export function rememberOrder(order: Order): void {
+  usualOrder.value = order
+  localStorage.setItem(orderKey, order)
 }
 
 const oneOf = <T extends string>(known: readonly T[], name: string) =>
@@ -68,7 +84,12 @@ export const filter = computed<Filter>(() => ({
   priority: oneOf(priorities, 'priority'),
   category: oneOf(categories, 'category'),
   assignee: query.value.get('assignee') ?? undefined,
+  order: oneOf(orders, 'order') ?? usualOrder.value,
 }))
+
+/** A search has its own order, and no settled ticket waits. */
+export const hasOrder = ({ q, view: { query } }: Filter) =>
+  q === '' && query.status !== 'resolved' && query.status !== 'closed'
 
 /** A view with a fixed assignee ignores the assignee filter. */
 export const asksForAssignee = ({ view }: Filter) => view.query.assignee_id === undefined
@@ -77,13 +98,14 @@ export const hasFilters = ({ q, priority, category, assignee }: Filter) =>
   Boolean(q || priority || category || assignee)
 
 export function ticketQuery(given: Filter): TicketQuery {
-  const { view, q, priority, category, assignee } = given
+  const { view, q, priority, category, assignee, order } = given
   return {
     ...view.query,
     ...(q && { q }),
     ...(priority && { priority }),
     ...(category && { category }),
     ...(assignee && asksForAssignee(given) && { assignee_id: assignee }),
+    ...(order === 'shortest_waiting' && hasOrder(given) && { order }),
   }
 }
 
