@@ -52,6 +52,8 @@ describe.skipIf(!tools.chromium)('the desk', () => {
         })
         return ((await stored.json()) as { file_url: string }).file_url
       },
+      /** Shows a picture with the name. */
+      wear: (avatar_url: string) => call('PATCH', '/v1/users/me', { avatar_url }),
       open: async (subject: string): Promise<string> =>
         (await call('POST', '/v1/support/tickets', { subject, body: `${subject}?` })).body.id,
       write: (id: string, body: string, files: string[] = []) =>
@@ -74,6 +76,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
 
   test('the ticket that has waited longest is answered by keyboard alone', async () => {
     const nina = await customer('Nina')
+    await nina.wear(await nina.upload('face.png', 'image/png', png))
     const id = await nina.open('Payout is late')
     const tom = await customer('Tom')
     await tom.open('Camera is black')
@@ -92,6 +95,8 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
     await said('Payout is late?')
+    await row('Payout is late').locator('img.avatar').waitFor()
+    await page.locator('.ticket-header img.avatar').waitFor()
 
     await page.keyboard.press('n')
     await page.keyboard.type('Called the bank.')

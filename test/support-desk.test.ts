@@ -415,7 +415,8 @@ describe('the desk', () => {
     const lastOf = ({ id, body, is_admin, created_at }: (typeof messages)[number]) => ({
       last_message: { id, body, is_admin, sent_at: created_at },
     })
-    const user = { id: d.ada.id, display_name: 'ada', email: 'ada@example.com' }
+    const avatar_url = expect.stringMatching(/^http:\/\/localhost:0\/v1\/avatars\/\d+\/A\.svg$/)
+    const user = { id: d.ada.id, display_name: 'ada', avatar_url, email: 'ada@example.com' }
     const item = { ...opened, user, assignee: null, message_count: 1, first_response_at: null }
     expect((await d.list()).data).toEqual([
       { ...item, ...lastOf(messages[0]), waiting_since: opened.created_at },
@@ -610,7 +611,7 @@ describe('the desk', () => {
     })
     const { user, waiting_since, status } = (await d.list()).data[0]
     expect([user, waiting_since, status]).toEqual([
-      { id: d.ada.id, display_name: 'Deleted user' },
+      { id: d.ada.id, display_name: 'Deleted user', avatar_url: expect.stringMatching(/DU\.svg$/) },
       null,
       'open',
     ])

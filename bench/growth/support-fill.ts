@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { ticketCategories, ticketPriorities, ticketStatuses } from '../../src/lib/vocabulary.ts'
 import { createDeskStore } from '../../src/modules/support/desk-store.ts'
+import { createDeskViews } from '../../src/modules/support/model.ts'
 import { createTicketStore } from '../../src/modules/support/store.ts'
 import { createTicketChanges } from '../../src/modules/support/ticket-changes.ts'
 import { createHub } from '../../src/realtime/hub.ts'
@@ -48,7 +49,7 @@ function fillTickets(dataset: Dataset, count: number) {
       events: { publish: nothing },
       config: { support: { inbox: undefined } },
     },
-    { store, desk: createDeskStore(orm), attach: () => [] },
+    { store, desk: createDeskStore(orm), views: createDeskViews(() => ''), attach: () => [] },
   )
   const insert = prepareInsert(sqlite)
   const index = sqlite.prepare(

@@ -342,6 +342,7 @@ export interface Report {
 export interface TicketOwner {
   id: string
   display_name: string
+  avatar_url: string
   /**
    * Absent if the account was removed.
    */

@@ -15,9 +15,8 @@ import {
   DeskTicket,
   DeskTicketListItem,
   DeskTicketMessage,
-  deskTicketListItemView,
+  type DeskViews,
   deskTicketMessageView,
-  deskTicketView,
   fileUrlsIn,
   filterFields,
   messageIn,
@@ -80,7 +79,10 @@ const answerExample = {
   author: { id: author.id, display_name: author.name },
 }
 
-export function deskRoutes(desk: DeskService) {
+export function deskRoutes(
+  desk: DeskService,
+  { deskTicketListItemView, deskTicketView }: DeskViews,
+) {
   return new Elysia({ name: 'support-desk' })
     .use(routeBase)
     .get(

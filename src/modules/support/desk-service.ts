@@ -14,7 +14,7 @@ import {
 import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.ts'
 import { deskFrame } from './frames.ts'
-import type { DeskDetail, MessageRequest, TicketCounts, TicketOrder } from './model.ts'
+import type { DeskDetail, DeskViews, MessageRequest, TicketCounts, TicketOrder } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import type { Attach, Replayable, RequestedChanges, TicketChangesMaker } from './ticket-changes.ts'
@@ -42,6 +42,7 @@ type Parts = {
   desk: DeskStore
   search: SearchStore
   changes: TicketChangesMaker
+  views: DeskViews
   notify: Notify
   attach: Attach
   detach: (noteId: string) => void
@@ -60,7 +61,7 @@ const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 
 export function createDeskService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, audit, newId, clock } = core
-  const { store, desk, search, changes, notify, attach, detach } = parts
+  const { store, desk, search, changes, views, notify, attach, detach } = parts
 
   const queue = (filter: TicketFilter, order: TicketOrder, range: ListRange): Listing<DeskItem> =>
     listByPosition(range, {
@@ -112,7 +113,7 @@ export function createDeskService(core: Core, parts: Parts) {
   /** Records a change of a ticket's notes, and lets every desk read them again. */
   function noteChanged(action: NoteAction, by: ByUser, ticketId: string) {
     record(action, by, ticketId)
-    const item = desk.get(ticketId)
+    const item = views.deskTicketListItemView(desk.get(ticketId))
     afterCommit(() => hub.sendToAdmins(deskFrame('ticket_updated', item)))
   }
 

@@ -52,7 +52,13 @@ export function createDeskStore(orm: Orm) {
     orm
       .select({
         ...getTableColumns(tickets),
-        user: { id, displayName, email: users.email, deletedAt: users.deletedAt },
+        user: {
+          id,
+          displayName,
+          avatarUrl: users.avatarUrl,
+          email: users.email,
+          deletedAt: users.deletedAt,
+        },
         assignee: { id: assignee.id, displayName: assignee.displayName },
         lastMessage: {
           id: ticketMessages.id,

@@ -2,8 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Sample } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
-import type { DeskItem } from './desk-store.ts'
-import { DeskTicketListItem, deskTicketListItemView, TicketListItem } from './model.ts'
+import { DeskTicketListItem, TicketListItem } from './model.ts'
 
 /** Sent to the owner. */
 export const OwnTicketUpdatedFrame = Type.Object({
@@ -57,7 +56,7 @@ export const serverFrames: ServerFrames = {
 
 export function deskFrame(
   type: 'ticket_created' | 'ticket_updated',
-  item: DeskItem,
+  ticket: Static<typeof DeskTicketListItem>,
 ): TicketCreatedFrame | TicketUpdatedFrame {
-  return { type, ticket: deskTicketListItemView(item) }
+  return { type, ticket }
 }

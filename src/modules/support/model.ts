@@ -21,6 +21,7 @@ import {
   Timestamp,
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
+import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import {
   ticketCategories,
@@ -224,6 +225,7 @@ const Admin = NamedPerson(samples.admin)
 const TicketOwner = Schema('TicketOwner', {
   id: Sample(samples.guest.id),
   display_name: Sample(samples.guest.name),
+  avatar_url: Sample(samples.guest.avatarUrl, { format: 'uri' }),
   email: Type.Optional(Sample(samples.guest.email, 'Absent if the account was removed.')),
 })
 
@@ -325,24 +327,6 @@ export function deskTicketMessageView(row: AuthoredMessage): Static<typeof DeskT
   return { ...ticketMessageView(row), author }
 }
 
-export function deskTicketListItemView(row: DeskItem): Static<typeof DeskTicketListItem> {
-  const { user, assignee, lastMessage } = row
-  return {
-    ...ticketListItemView(row),
-    user: { ...personView(user), ...(user.deletedAt === null && { email: user.email }) },
-    assignee: assignee && personView(assignee),
-    message_count: row.messageCount,
-    last_message: lastMessage && {
-      id: lastMessage.id,
-      body: lastMessage.body,
-      is_admin: lastMessage.isAdmin,
-      sent_at: isoTime(lastMessage.createdAt),
-    },
-    waiting_since: timeOrNull(row.waitingSince),
-    first_response_at: timeOrNull(row.firstResponseAt),
-  }
-}
-
 export type DeskDetail = {
   item: DeskItem
   shown: MessagesShown
@@ -350,15 +334,43 @@ export type DeskDetail = {
   history: HistoryItem[]
 }
 
-export function deskTicketView(detail: DeskDetail): Static<typeof DeskTicket> {
-  const { messages, before } = detail.shown
-  return {
-    ...deskTicketListItemView(detail.item),
-    messages: messages.map(deskTicketMessageView),
-    ...(before !== null && { messages_before: before }),
-    notes: detail.notes.map(ticketNoteView),
-    history: detail.history.map(historyEntryView),
+export type DeskViews = ReturnType<typeof createDeskViews>
+
+export function createDeskViews(avatarUrl: AvatarUrl) {
+  function deskTicketListItemView(row: DeskItem): Static<typeof DeskTicketListItem> {
+    const { user, assignee, lastMessage } = row
+    return {
+      ...ticketListItemView(row),
+      user: {
+        ...personView(user),
+        avatar_url: avatarUrl(user),
+        ...(user.deletedAt === null && { email: user.email }),
+      },
+      assignee: assignee && personView(assignee),
+      message_count: row.messageCount,
+      last_message: lastMessage && {
+        id: lastMessage.id,
+        body: lastMessage.body,
+        is_admin: lastMessage.isAdmin,
+        sent_at: isoTime(lastMessage.createdAt),
+      },
+      waiting_since: timeOrNull(row.waitingSince),
+      first_response_at: timeOrNull(row.firstResponseAt),
+    }
   }
+
+  function deskTicketView(detail: DeskDetail): Static<typeof DeskTicket> {
+    const { messages, before } = detail.shown
+    return {
+      ...deskTicketListItemView(detail.item),
+      messages: messages.map(deskTicketMessageView),
+      ...(before !== null && { messages_before: before }),
+      notes: detail.notes.map(ticketNoteView),
+      history: detail.history.map(historyEntryView),
+    }
+  }
+
+  return { deskTicketListItemView, deskTicketView }
 }
 
 export function ticketNoteView(note: NoteItem): Static<typeof TicketNote> {

@@ -1,5 +1,6 @@
 import type { Core, Module } from '../../core.ts'
 import type { Aging } from '../../jobs/forgetting.ts'
+import { createAvatarUrls } from '../../lib/avatar.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { DomainEvent, Notify } from '../../lib/events.ts'
 import { getById } from '../../lib/ids.ts'
@@ -10,7 +11,7 @@ import { createDeskService } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
 import { serverFrames, type TicketViewedFrame, ViewingClientFrame } from './frames.ts'
 import { createDeskMails, type MailParts, startAutoClose } from './jobs.ts'
-import { contentOf, deskTicketListItemView, deskTicketMessageView } from './model.ts'
+import { contentOf, createDeskViews, deskTicketMessageView } from './model.ts'
 import { supportRoutes } from './routes.ts'
 import { createSearchStore } from './search-store.ts'
 import { createTicketService, type TicketParts } from './service.ts'
@@ -57,8 +58,9 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   const { orm } = core
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
-  const changes = createTicketChanges(core, { ...neighbours, store, desk })
-  const parts = { ...neighbours, store, desk, changes, search: createSearchStore(orm) }
+  const views = createDeskViews(createAvatarUrls(core.config.publicUrl))
+  const changes = createTicketChanges(core, { ...neighbours, store, desk, views })
+  const parts = { ...neighbours, store, desk, views, changes, search: createSearchStore(orm) }
   const tickets = createTicketService(core, parts)
 
   /** The data of a webhook event: the ticket as in the desk's list, and the message of the event. */
@@ -67,7 +69,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     if (!item) return undefined
     const message = store.findMessage(ticket_id, message_id)
     const said = message && { message: deskTicketMessageView(desk.withAuthor(message)) }
-    return { ticket: deskTicketListItemView(item), ...said }
+    return { ticket: views.deskTicketListItemView(item), ...said }
   }
 
   /** Makes tickets of a deleted user no longer wait for an answer.
@@ -103,7 +105,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   return {
     openAnswered,
     routes: supportRoutes(tickets)
-      .use(deskRoutes(createDeskService(core, parts)))
+      .use(deskRoutes(createDeskService(core, parts), views))
       .use(cannedReplyRoutes(core)),
     frames: {
       viewing: clientFrame(ViewingClientFrame, (frame, { userId, role, mayAdminister }) => {

@@ -5,7 +5,7 @@ import { codePoints } from '../../lib/text.ts'
 import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
 import type { DeskStore } from './desk-store.ts'
 import { deskFrame, type OwnTicketUpdatedFrame } from './frames.ts'
-import { type MessageRequest, ticketListItemView } from './model.ts'
+import { type DeskViews, type MessageRequest, ticketListItemView } from './model.ts'
 import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 
 /** Requested changes of a ticket; absent fields keep their value. */
@@ -42,7 +42,7 @@ export type Attach = (
   fileUrls: readonly string[],
 ) => NonNullable<TicketMessageRow['attachments']>
 
-type Parts = { store: TicketStore; desk: DeskStore; attach: Attach }
+type Parts = { store: TicketStore; desk: DeskStore; views: DeskViews; attach: Attach }
 
 export type TicketChangesMaker = ReturnType<typeof createTicketChanges>
 
@@ -55,6 +55,7 @@ const inboxDelayMilliseconds = 10 * 60_000
  *  ticket row once. */
 export function createTicketChanges(core: TicketCore, parts: Parts) {
   const { store, desk, attach } = parts
+  const { deskTicketListItemView } = parts.views
   const { newId, clock, hub, afterCommit, outbox, events } = core
   const hasInbox = core.config.support.inbox !== undefined
 
@@ -143,7 +144,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
         ticket: ticketListItemView(item),
       }
       hub.send([item.userId], frame)
-      hub.sendToAdmins(deskFrame('ticket_updated', item))
+      hub.sendToAdmins(deskFrame('ticket_updated', deskTicketListItemView(item)))
     })
   }
 
@@ -153,7 +154,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       const message = append(opened, draft, opened.createdAt)
       const ticket = update(opened, { actorId: draft.authorId, message })
       publish('ticket.created', message)
-      const item = desk.get(ticket.id)
+      const item = deskTicketListItemView(desk.get(ticket.id))
       afterCommit(() => hub.sendToAdmins(deskFrame('ticket_created', item)))
       return ticket
     },

@@ -1,11 +1,13 @@
-import { ownFile } from './file-link.tsx'
+import { ownFile, thumbnail } from './file-link.tsx'
 
 const tints = 6
 
-/** The picture, or initials. A picture on another host would reveal to that host who looks. */
+const pictureWidth = 160
+
+/** The picture, or initials, in the same place. A picture on another host would reveal to that host who looks. */
 export function Avatar({ name, picture }: { name: string; picture?: string | null | undefined }) {
   const own = picture ? ownFile(picture) : undefined
-  if (own) return <img class="avatar" src={own} alt="" loading="lazy" />
+  if (own) return <img class="avatar" src={thumbnail(own, pictureWidth)} alt="" loading="lazy" />
   return (
     <span class="avatar" aria-hidden="true" data-tint={tintOf(name)}>
       {initials(name)}

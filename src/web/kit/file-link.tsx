@@ -56,12 +56,16 @@ function pictureProps(own: string, { width, height, placeholder }: StoredFile) {
   const scale = Math.min(1, maxHeight / height)
   const hash = Uint8Array.from(atob(placeholder), (character) => character.charCodeAt(0))
   return {
-    src: `${own}${own.includes('?') ? '&' : '?'}w=${thumbnailWidth}`,
+    src: thumbnail(own, thumbnailWidth),
     width: Math.round(width * scale),
     height: Math.round(height * scale),
     style: { height: 'auto', background: `center / cover url(${thumbHashToDataURL(hash)})` },
   }
 }
+
+/** @param width one of those that the service makes */
+export const thumbnail = (own: string, width: number) =>
+  `${own}${own.includes('?') ? '&' : '?'}w=${width}`
 
 /** The path of a file of this service, which may be reached by a name other than its public one. */
 export function ownFile(url: string): string | undefined {

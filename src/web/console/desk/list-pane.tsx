@@ -328,13 +328,13 @@ type RowProps = {
 /** A ticket that waits for an answer is darker than others. */
 function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
   const { id, subject, category, assignee, waiting_since, updated_at } = ticket
-  const owner = ticket.user.display_name
+  const { display_name: owner, avatar_url } = ticket.user
   const isWaiting = waiting_since !== null
   const states = [isWaiting && 'waiting', isOpen && 'open', isSelected && 'selected']
   return (
     <div class={['item ticket-row', ...states].filter(Boolean).join(' ')} data-id={id}>
       <span class="pick">
-        <Avatar name={owner} />
+        <Avatar name={owner} picture={avatar_url} />
         <input
           type="checkbox"
           tabIndex={-1}

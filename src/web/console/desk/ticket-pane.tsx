@@ -168,6 +168,7 @@ function TicketHeader({ id, ticket, children }: HeaderProps) {
   return (
     <header class="ticket-header row">
       <BackButton id={id} />
+      <Avatar name={ticket?.user.display_name ?? ''} picture={ticket?.user.avatar_url} />
       <div class="grow">
         <h2 ref={heading} class="clamped" tabIndex={-1} dir="auto" title={ticket?.subject}>
           {ticket?.subject ?? <span class="skeleton" style={{ width: '60%' }} />}
