@@ -242,6 +242,23 @@ describe('mails to the desk', () => {
     expect(toDesk.map(({ to }) => to)).toEqual(['desk@example.com'])
   })
 
+  test('go to the inbox once when the owner writes again after the assignee left', async () => {
+    await using d = await openMailedDesk()
+    const [{ id }, agent] = [await d.open(), await d.hire('agent')]
+    await d.update(id, { assignee_id: agent.id })
+    const time = (later: number) => new Date(d.clock.now() + later).toISOString().slice(11, 16)
+    const body = { from: time(-5 * minute), to: time(60 * minute), time_zone: 'UTC' }
+    await d.service.call('PUT', '/v1/users/me/quiet-hours', { token: agent.token, body })
+    await d.write(id, 'Hello?')
+    const { token } = d.root
+    await d.service.call('DELETE', `/v1/admin/users/${agent.id}`, { token })
+    await d.pass(minute)
+    await d.write(id, 'Anybody?')
+    for (const minutes of [11, 60, 11]) await d.pass(minutes * minute)
+    const toDesk = d.mail.mails.filter(({ text }) => text.includes('Anybody?'))
+    expect(toDesk.map(({ to }) => to)).toEqual(['desk@example.com'])
+  })
+
   test('name the author, have their Reply-To, and take no headers from strangers', async () => {
     await using d = await openMailedDesk()
     const subject = 'A\r\nBcc: x@example.com'

@@ -4,6 +4,7 @@ import type { JobHandler } from '../../jobs/runner.ts'
 import { day } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import type { Locale } from '../../lib/i18n.ts'
+import { timeOfId } from '../../lib/ids.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import { ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
@@ -79,10 +80,13 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     return isMailed ? assignee : undefined
   }
 
-  /** Lets the next mail to the inbox cover the owner's message if the assignee has left since. Called inside a `write`. */
-  function passToInbox(ticketId: string) {
+  /** Lets the next mail to the inbox cover the owner's message if the assignee has left since. A later message has a job of
+   *  its own. Called inside a `write`. */
+  function passToInbox(ticketId: string, jobId: string) {
     const item = desk.find(ticketId)
-    if (!item || !unmailedOf(item) || store.findEnabledAdmin(item.assigneeId ?? '')) return
+    const newest = item && unmailedOf(item)
+    if (!newest || newest.createdAt > timeOfId(jobId)) return
+    if (store.findEnabledAdmin(item.assigneeId ?? '')) return
     const { id, waitingSince, updatedAt } = item
     store.update(id, { inboxDueAt: item.inboxDueAt ?? clock.now(), waitingSince, updatedAt })
     const delayMilliseconds = intervalMilliseconds
@@ -97,7 +101,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   }
 
   async function mailAssignee(ticketId: string, { id: jobId, deliver, withOutcome }: Run) {
-    if (inbox !== undefined) withOutcome(() => passToInbox(ticketId))
+    if (inbox !== undefined) withOutcome(() => passToInbox(ticketId, jobId))
     const item = desk.find(ticketId)
     const assignee = item && assigneeOf(item)
     const newest = item && unmailedOf(item)
