@@ -7,7 +7,7 @@ import { Button, IconButton } from '../../kit/button.tsx'
 import { Copyable } from '../../kit/copy.tsx'
 import { duration } from '../../kit/format.ts'
 import { Stale } from '../../kit/list.tsx'
-import { navigate, useTitle, withQuery } from '../../kit/router.ts'
+import { navigate, path, useTitle, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
 import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Failure } from '../../kit/states.tsx'
@@ -65,7 +65,9 @@ export function TicketPane({ id, row, nextId, hasSelection }: TicketPaneProps) {
     if (isLoaded && nextId !== undefined) prefetchTicket(nextId)
   }, [isLoaded, nextId])
   const advance = () => {
-    if (nextId !== undefined) navigate(withQuery({}, `/console/desk/${nextId}`), 'replace')
+    // The admin may have gone elsewhere before the change was stored.
+    if (nextId === undefined || path.value !== `/console/desk/${id}`) return
+    navigate(withQuery({}, `/console/desk/${nextId}`), 'replace')
   }
   async function change(target: Change) {
     const isDone = item && (await changeWithUndo(item, target))
