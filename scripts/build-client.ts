@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url'
 const project = fileURLToPath(new URL('..', import.meta.url))
 const folder = join(project, 'client')
 
-/** Modules beside the client itself. Of the state they import only types. */
+/** Modules beside the client itself. They import only types of the state. */
 const modules = ['state', 'react', 'preact', 'vue', 'svelte', 'webhook']
 /** The state's list is bundled with it, and has types of its own. */
 const parts = [...modules, 'list']
@@ -60,8 +60,8 @@ export function clientPackage(): string {
   return bytes.toString('base64')
 }
 
-/** The client as one module. It, `stateScript`, `clientTypes` and `clientPackage` run as macros while the executable is built, where
- *  `Bun.build` is not available. */
+/** The client as one module. This function, `stateScript`, `clientTypes` and `clientPackage` run as macros while the executable is
+ *  built, where `Bun.build` is not available. */
 export const clientScript = (): string => minified('client')
 
 /** The stores as one module beside the client's. */

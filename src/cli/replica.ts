@@ -186,14 +186,15 @@ async function verify(args: string[], terminal: Terminal) {
   }
 }
 
-/** @returns the time up to which the leader here says that the bucket has all, in ms since the epoch; undefined on a standby */
+/** Asks the leader in this directory up to which time the bucket has every commit.
+ *  @returns ms since the epoch; undefined on a standby */
 async function askShipped(node: Node, terminal: Terminal): Promise<number | undefined> {
   const head = await node.findHead()
   if (!head || !isLeader(node, head)) return undefined
   let until: number | undefined
   await withService(terminal, async (call) => {
     const { replication } = await call<Static<typeof SystemState>>('GET', '/v1/admin/system')
-    // Another command may have the directory, which ships nothing.
+    // Another command, which ships nothing, may hold the directory.
     if (replication) until = Date.now() - replication.lag_seconds * 1_000
   })
   return until
@@ -201,7 +202,7 @@ async function askShipped(node: Node, terminal: Terminal): Promise<number | unde
 
 const comparedTables = ['users', 'messages', 'tickets']
 
-/** Compares the rows before a time with those of the leader here. Those removed since only make them fewer here.
+/** Compares the rows before a time with those of the leader here, which may have removed some since.
  *  @throws StartError when the bucket lacks some */
 function mustHaveRowsOf({ dataDir }: Node, path: string, before: number) {
   const own = openToInspect(dataDir)

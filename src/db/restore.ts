@@ -83,7 +83,7 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
     putDatabase(staged, path, () => {
       if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
     })
-    // Nothing would delete from it what the leader deletes.
+    // The copy would keep what the leader deletes from now on.
     rmSync(copy, { force: true })
     options.whenInPlace?.()
     chownToDirectoryOwner(directory, hasFiles)

@@ -15,7 +15,7 @@ export type Mail = {
   text: string
   html: string
   locale: Locale
-  /** That of the job, or another one for a mail without a job. */
+  /** The id of the job; a mail without a job has one of its own. */
   id: string
   /** Absent in mails that cannot be stopped. */
   about?: About

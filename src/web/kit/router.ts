@@ -7,12 +7,12 @@ const address = signal(new URL(location.href))
 export const path = computed(() => address.value.pathname)
 export const query = computed(() => address.value.searchParams)
 
-/** How far the parts of the page were scrolled when it was left, after Back or Forward has led to it. */
+/** The scroll positions of the page when it was left. Set by Back and Forward. */
 export const scrolled = signal<number[] | undefined>(undefined)
 // The window itself does not scroll.
 const scrollers = () => document.querySelectorAll('#main, .virtual')
 
-/** Scrolls a page that is shown again to where it was left. */
+/** Restores the scroll positions after Back or Forward. */
 export function restoreScroll(): void {
   const tops = scrolled.value
   if (!tops) return

@@ -29,7 +29,7 @@ type ComposerProps = {
   onDone: () => void
 }
 
-/** What a reply does besides: nothing, sets a status, or opens the next ticket. */
+/** The step after a reply: none, a new status, or the next ticket. */
 type AfterSending = '' | Status | 'next'
 /** Kept for the next ticket. */
 let opensNext = false
@@ -314,7 +314,7 @@ type SendButtonProps = {
   isReady: boolean
 }
 
-/** A send button with a menu for what comes after. */
+/** A send button with a menu for the step after it. */
 function SendButton({ kind, after, choose, isBusy, isReady }: SendButtonProps) {
   const isReply = kind === 'reply'
   const action = after && isReply ? words.sendAnd[after] : isReply ? words.send : words.addNote
