@@ -619,7 +619,7 @@ const weights = {
   changeByAdmin: 3,
   patchByPlatform: 3,
   moveByPlatform: 3,
-  undo: 6,
+  undo: 10,
 }
 
 export const accountModel = { actions, weights, hasFavourites: true, check, conclude }
