@@ -31,14 +31,16 @@ export function createMailJobs(
 
   async function send(userId: string, { deliver }: Run, mail: Mail) {
     const { state } = await deliver({ userId, channel: 'email' }, () => mailer.send(mail))
-    const user = store.find(userId)
-    if (state === 'sent' && user?.email === mail.to && user.emailBouncedAt !== null) {
-      await write(() => {
-        store.update(user.id, { emailBouncedAt: null })
-        parts.publishChange(user)
-      })
-    }
+    const hasBounced = typeof store.find(userId)?.emailBouncedAt === 'number'
+    if (state === 'sent' && hasBounced) await write(() => endBounce(userId, mail.to))
     return undefined
+  }
+
+  function endBounce(userId: string, address: string) {
+    const user = store.find(userId)
+    if (user?.email !== address) return
+    store.update(user.id, { emailBouncedAt: null })
+    parts.publishChange(user)
   }
 
   /** @param alsoWrite runs in the write that stores the token */
