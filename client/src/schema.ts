@@ -348,6 +348,9 @@ export interface TicketOwner {
    */
   email?: string
 }
+/**
+ * The newest message of both sides; a note is none.
+ */
 export interface LastTicketMessage {
   id: string
   /**
@@ -380,10 +383,7 @@ export interface DeskTicketListItem {
    * Messages of both sides, without notes.
    */
   message_count: number
-  /**
-   * The newest message of both sides; a note is none. Null while there is none.
-   */
-  last_message: LastTicketMessage | null
+  last_message: LastTicketMessage
   /**
    * Since when the owner waits for an answer; null while nothing is to be answered.
    */
@@ -1458,10 +1458,7 @@ export interface DeskTicket {
    * Messages of both sides, without notes.
    */
   message_count: number
-  /**
-   * The newest message of both sides; a note is none. Null while there is none.
-   */
-  last_message: LastTicketMessage | null
+  last_message: LastTicketMessage
   /**
    * Since when the owner waits for an answer; null while nothing is to be answered.
    */

@@ -70,7 +70,7 @@ export function createDeskStore(orm: Orm) {
       .from(tickets)
       .innerJoin(users, eq(id, tickets.userId))
       .leftJoin(assignee, eq(assignee.id, tickets.assigneeId))
-      .leftJoin(
+      .innerJoin(
         ticketMessages,
         and(eq(ticketMessages.ticketId, tickets.id), eq(ticketMessages.seq, tickets.messageCount)),
       )
@@ -157,11 +157,7 @@ export function createDeskStore(orm: Orm) {
     },
     listByNumber,
     count,
-    list: (
-      filter: TicketFilter,
-      range: RowRange<DeskPosition>,
-      order: TicketOrder = 'longest_waiting',
-    ) =>
+    list: (filter: TicketFilter, range: RowRange<DeskPosition>, order: TicketOrder) =>
       listByNumber(
         order === 'shortest_waiting' ? walkShortestWaiting(filter, range) : walk(filter, range),
       ),

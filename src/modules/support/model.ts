@@ -242,14 +242,14 @@ export const DeskTicketListItem = Schema('DeskTicketListItem', {
   user: TicketOwner,
   assignee: described(Nullable(Admin), 'The admin who looks after it.'),
   message_count: Count(1, 'Messages of both sides, without notes.'),
-  last_message: Nullable(
+  last_message: described(
     Schema('LastTicketMessage', {
       id: Sample(samples.ticketMessageId),
       body: Sample(text, `Its first ${lastMessageCharacters} characters.`),
       is_admin: Flag('Whether the desk wrote it.'),
       sent_at: Timestamp,
     }),
-    { description: 'The newest message of both sides; a note is none. Null while there is none.' },
+    'The newest message of both sides; a note is none.',
   ),
   waiting_since: described(
     Nullable(Timestamp),
@@ -348,7 +348,7 @@ export function createDeskViews(avatarUrl: AvatarUrl) {
       },
       assignee: assignee && personView(assignee),
       message_count: row.messageCount,
-      last_message: lastMessage && {
+      last_message: {
         id: lastMessage.id,
         body: lastMessage.body,
         is_admin: lastMessage.isAdmin,

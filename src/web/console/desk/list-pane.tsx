@@ -363,14 +363,14 @@ function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
             {showsStatus(ticket) && <StatusMark status={ticket.status} />}
           </span>
         </span>
-        {ticket.last_message && <LastMessage message={ticket.last_message} />}
+        <LastMessage message={ticket.last_message} />
       </a>
     </div>
   )
 }
 
 /** The beginning of the message; an arrow marks one of the desk. */
-function LastMessage({ message }: { message: NonNullable<DeskTicketListItem['last_message']> }) {
+function LastMessage({ message }: { message: DeskTicketListItem['last_message'] }) {
   const { body, is_admin } = message
   return (
     <span class="row last-message">
