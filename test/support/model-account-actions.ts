@@ -333,10 +333,13 @@ const actions: Record<string, Act> = {
     const held = usable(world, random)
     if (!held) return undefined
     const { session, who, copy, token } = held
+    // Another session then shows whether the phone is gone.
+    const hasPhone = world.liveSessions(session.account).length > 1
+    if (hasPhone) await world.addDevice(session, copy)
     const body = { refresh_token: copy.refresh }
     await world.ask(204, 'POST', '/v1/auth/logout', { token, body })
     world.end(session)
-    return `the ${who} logs out of ${session.account.address}`
+    return `the ${who} logs out${hasPhone ? ' a phone' : ''} of ${session.account.address}`
   },
 
   async endSession(world, random) {
@@ -613,6 +616,7 @@ const weights = {
   reset: 4,
   refresh: 4,
   replay: 2,
+  logOut: 4,
   addDevice: 6,
   openSession: 2,
   openSocket: 2,
