@@ -110,6 +110,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     await said('only admins see this')
     await page.keyboard.press('Escape')
     await button('Edit the note').press('Enter')
+    await page.locator('dialog textarea:focus').waitFor()
     await page.keyboard.press('End')
     await page.keyboard.type(' Twice.')
     await page.keyboard.press('Tab')
