@@ -447,7 +447,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     expect((await show(id)).history).toEqual([])
     expect(await ida.notices()).toEqual([])
     await said('Another one?')
-    await page.waitForFunction("document.title.endsWith('Another one · Desk · localhost')")
+    await waitFor(async () => (await page.title()).endsWith('Another one · Desk · localhost'))
     // Without an undo it is sent, at the latest when something else follows.
     await page.goto(`${pages.base}/console/desk/${id}?view=all`)
     await said('Late undo?')
