@@ -97,7 +97,8 @@ export async function startCaddy(folder: string, bases: readonly string[]) {
 async function start(command: string[], port: number) {
   const child = Bun.spawn(command, { stdout: 'ignore', stderr: 'ignore' })
   const base = `http://127.0.0.1:${port}`
-  await waitFor(() => fetch(base).catch(() => undefined), command[0])
+  const isReady = () => fetch(`${base}/readyz`).then(({ ok }) => ok)
+  await waitFor(() => isReady().catch(() => false), command[0])
   return {
     base,
     async [Symbol.asyncDispose]() {
