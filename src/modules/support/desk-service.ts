@@ -30,7 +30,7 @@ type Answer = MessageRequest & {
   lastMessageId?: string | undefined
 }
 
-/** What the desk lists: the tickets of a filter in an order, or those that a search finds among them. */
+/** The tickets of a filter in an order, or those that a search finds among them. */
 export type DeskListing = {
   filter: TicketFilter
   q: string | undefined

@@ -59,8 +59,8 @@ export function createSearchStore(orm: Orm) {
 
 type SearchRange = { limit: number; before?: number | undefined }
 
-/** The FTS5 query for tickets that have every word of `q` in their texts and notes or in the name or address of their owner. The
- *  last word may be a prefix. An id matches only its ticket.
+/** The FTS5 query for tickets that have every word of `q` in their texts and notes or in the name or address of their
+ *  owner. The last word may be a prefix. An id matches only its ticket.
  *  @returns undefined when `q` contains no word */
 export function matchOf(q: string, listOwners: SearchStore['listOwners']): string | undefined {
   const id = parseId(q.trim())

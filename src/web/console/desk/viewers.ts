@@ -27,7 +27,7 @@ export function useViewers(ticketId: string): string[] {
       leaving.set(user_id, setTimeout(leave, shownMilliseconds, user_id))
       if (!isNew) return
       setIds([...leaving.keys()])
-      // Who has just come need not wait for the next announcement.
+      // The newcomer need not wait for the next announcement.
       announce()
     })
     const dwell = setTimeout(announce, dwellMilliseconds)
