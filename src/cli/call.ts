@@ -16,7 +16,7 @@ export type Call = <Answer = void>(method: string, path: string, body?: object) 
 type Send = (request: Request) => Promise<Response>
 type ServiceConnection = { send: Send; close: () => Promise<void> }
 
-const startDeadlineMilliseconds = 5_000
+const startDeadlineMilliseconds = 30_000
 
 /** Lets a command call the service of the data directory: the running server over its socket, or else a service opened for
  *  this command, which runs no jobs.

@@ -37,8 +37,8 @@ export const replicaCopyFile = 'replica.db'
 const cacheKibibytes = 8_192
 const maxWalBytes = 32 * 1_024 * 1_024
 const busyTimeoutMilliseconds = 2_000
-// A command locks the directory only briefly.
-const lockWaitMilliseconds = 1_000
+// A command locks the directory briefly, on a slow machine for seconds.
+const lockWaitMilliseconds = 5_000
 const otherOwner = 'this user may not use it: run as its owner, or give it to this user (chown)'
 const advice: Record<string, string> = {
   SQLITE_BUSY: 'another process holds it, try again',
