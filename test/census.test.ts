@@ -283,6 +283,7 @@ test('every action of an admin is in the audit log, with actor and target', asyn
     ['DELETE /v1/admin/files/:id', `/v1/admin/files/${file.body.id}`],
     ['DELETE /v1/admin/users/:id', `/v1/admin/users/${gone.id}`],
     ['POST /v1/admin/users/:id/purge', `/v1/admin/users/${gone.id}/purge`],
+    ['POST /v1/admin/support/tickets', desk, { user_id: eve.id, subject: 's', body: 'b' }],
     ['PATCH /v1/admin/support/tickets/:id', `${desk}/${ticket}`, { priority: 'high' }],
     ['POST /v1/admin/support/tickets/:id/messages', `${desk}/${ticket}/messages`, { body: 'b' }],
     ['POST /v1/admin/support/tickets/:id/notes', notes, { body: 'b' }],

@@ -886,6 +886,104 @@ describe('replying', () => {
   })
 })
 
+describe('a ticket that the desk opens for a user', () => {
+  const request = { subject: 'Your payout', body: 'The bank sent it back.', category: 'billing' }
+  const create = (d: Awaited<ReturnType<typeof openDesk>>, fields: object = {}, by = d.root) =>
+    d.service.call('POST', desk, {
+      token: by.token,
+      body: { user_id: d.ada.id, ...request, ...fields },
+    })
+
+  test('has the message of the admin, is theirs to look after, and waits for its owner', async () => {
+    await using d = await openDesk()
+    const answer = await create(d)
+    expect([answer.status, answer.body]).toEqual([201, await d.show(answer.body.id)])
+    const { id } = answer.body
+    expect(answer.body).toMatchObject({
+      subject: 'Your payout',
+      status: 'in_progress',
+      category: 'billing',
+      priority: 'normal',
+      user: { id: d.ada.id },
+      assignee: { id: d.root.id },
+      waiting_since: null,
+      messages: [{ body: 'The bank sent it back.', is_admin: true, author: { id: d.root.id } }],
+      history: [],
+      first_response_at: null,
+    })
+    const shown = await d.service.call('GET', `${own}/${id}`, { token: d.ada.token })
+    expect(shown.body.messages).toMatchObject([{ body: request.body, is_admin: true }])
+    await d.write(id, 'To which account?')
+    expect((await d.list('?waiting=true&assignee_id=me')).data).toMatchObject([{ id }])
+    await d.answer(id)
+    expect((await d.show(id)).first_response_at).toBe(iso(d.clock.now()))
+  })
+
+  test('notifies its owner, once', async () => {
+    await using d = await openDesk()
+    const { body } = await create(d, { client_id: 'k' })
+    expect((await create(d, { client_id: 'k' })).headers.get('idempotent-replayed')).toBe('true')
+    const { data } = (await d.service.call('GET', '/v1/notifications', { token: d.ada.token })).body
+    expect(data).toHaveLength(1)
+    expect(data[0]).toMatchObject({
+      type: 'support_reply',
+      title: 'Support writes to you: Your payout',
+      body: request.body,
+      data: { ticket_id: body.id, message_id: body.messages[0].id },
+    })
+  })
+
+  test('is opened once by a repeated request, however it was changed meanwhile', async () => {
+    await using d = await openDesk()
+    const { body } = await create(d, { client_id: 'k' })
+    await d.update(body.id, { category: 'technical', status: 'resolved', assignee_id: null })
+    const again = await create(d, { client_id: 'k' })
+    expect([again.status, again.body]).toEqual([201, await d.show(body.id)])
+    expect((await d.list()).pagination.total).toBe(1)
+  })
+
+  test('with a key that was used for something else is a conflict', async () => {
+    await using d = await openDesk()
+    const eve = await d.service.register('eve')
+    await create(d, { client_id: 'k' })
+    const ofRoot = { subject: request.subject, body: request.body, category: 'billing' }
+    await d.open({ ...ofRoot, client_id: 'own' }, d.root)
+    const refused = [
+      await create(d, { client_id: 'k', subject: 'else' }),
+      await create(d, { client_id: 'k', user_id: eve.id }),
+      await create(d, { client_id: 'own', user_id: d.root.id }),
+      await d.service.call('POST', own, {
+        token: d.root.token,
+        body: { ...ofRoot, client_id: 'k' },
+      }),
+    ]
+    const outcomes = refused.map(({ status, headers }) => [status, headers.get('x-error-reason')])
+    expect(outcomes).toEqual(refused.map(() => [409, 'idempotency_mismatch']))
+  })
+
+  test('counts neither for the tickets a day of its owner nor for their room', async () => {
+    await using d = await openDesk({ ticketsPerDay: 1 })
+    await create(d)
+    await create(d)
+    const opens = () =>
+      d.service.call('POST', own, { token: d.ada.token, body: { subject: 's', body: 'b' } })
+    expect([(await opens()).status, (await opens()).status]).toEqual([201, 429])
+    expect((await create(d)).status).toBe(201)
+  })
+
+  test('is refused for nobody, for removed people, and to those who are no admin', async () => {
+    await using d = await openDesk()
+    const eve = await d.service.register('eve')
+    await d.service.call('DELETE', `/v1/admin/users/${eve.id}`, { token: d.root.token })
+    for (const user_id of [unknownId, eve.id]) {
+      const { status, body } = await create(d, { user_id })
+      expect([status, body.error.details]).toEqual([400, { user_id: 'must be an existing user' }])
+    }
+    expect((await create(d, {}, d.ada)).status).toBe(403)
+    expect((await d.list()).data).toEqual([])
+  })
+})
+
 describe('notes', () => {
   test('are visible to admins only, with their author, oldest first; they change nothing else', async () => {
     await using d = await openDesk()

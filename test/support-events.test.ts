@@ -54,6 +54,22 @@ describe('a socket with support events', () => {
     }
   })
 
+  test('gets tickets that the desk opens, as their owner and as an admin', async () => {
+    await using sockets = await openSockets()
+    const { d, ada, root } = sockets
+    const body = { user_id: d.ada.id, subject: 's', body: 'b' }
+    await d.service.call('POST', desk, { token: d.root.token, body })
+    const ofOwner = await d.service.call('GET', '/v1/support/tickets', { token: d.ada.token })
+    expect(await ada.next('ticket_updated')).toEqual({
+      type: 'ticket_updated',
+      ticket: ofOwner.body.data[0],
+    })
+    const frame = await root.next('ticket_created')
+    expect(frame).toEqual({ type: 'ticket_created', ticket: (await d.list()).data[0] })
+    await root.settled()
+    expect(root.frames).toEqual([])
+  })
+
   test('gets automatically closed tickets', async () => {
     await using d = await openDesk({ listen: true })
     const { id } = await d.open()

@@ -1359,24 +1359,23 @@ export interface DeskTicketCursorPage {
   data: DeskTicketListItem[]
   pagination: CursorPagination
 }
-export interface TicketCounts {
+export interface NewDeskTicket {
   /**
-   * Tickets that wait for an answer.
+   * The user for whom it is opened.
    */
-  waiting: number
+  user_id: string
   /**
-   * Tickets assigned to you, not closed.
+   * The topic, in a line.
    */
-  mine: number
+  subject: string
   /**
-   * Unassigned tickets, not closed.
+   * Your message to the user.
    */
-  unassigned: number
-  open: number
-  in_progress: number
-  resolved: number
-  closed: number
-  all: number
+  body: string
+  category?: TicketCategory | null
+  priority?: TicketPriority | null
+  attachments?: NewAttachment[] | null
+  client_id?: string | null
 }
 export interface DeskTicketMessage {
   id: string
@@ -1480,6 +1479,25 @@ export interface DeskTicket {
    * Changes, and who made them.
    */
   history: TicketHistoryEntry[]
+}
+export interface TicketCounts {
+  /**
+   * Tickets that wait for an answer.
+   */
+  waiting: number
+  /**
+   * Tickets assigned to you, not closed.
+   */
+  mine: number
+  /**
+   * Unassigned tickets, not closed.
+   */
+  unassigned: number
+  open: number
+  in_progress: number
+  resolved: number
+  closed: number
+  all: number
 }
 /**
  * `assigned_to` is an alias of `assignee_id`, which takes precedence.
@@ -3697,6 +3715,13 @@ export interface Operations {
       q?: string
     }
     answer: DeskTicketList
+  }
+  /**
+   * Opens a ticket for a user with a message of yours and notifies the user.
+   */
+  'POST /v1/admin/support/tickets': {
+    body: NewDeskTicket
+    answer: DeskTicket
   }
   /**
    * Counts tickets for the views of a desk.

@@ -12,6 +12,7 @@ import { ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskListing, DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
 import {
+  contentOf,
   DeskTicket,
   DeskTicketListItem,
   DeskTicketMessage,
@@ -20,6 +21,7 @@ import {
   fileUrlsIn,
   filterFields,
   messageIn,
+  NewDeskTicket,
   NewTicketNote,
   NewTicketReply,
   OrderField,
@@ -96,6 +98,23 @@ export function deskRoutes(
         'Lists all tickets. Tickets that wait longest for an answer come first, then the most recently changed.',
         DeskTicketListItem,
         { query: DeskQuery.properties },
+      ),
+    )
+    .post(
+      '/v1/admin/support/tickets',
+      async ({ body, context, request, set }) => {
+        const opened = await desk.open(context.byUser, body.user_id, {
+          content: contentOf(body),
+          ...messageIn(body, idempotencyKey(request.headers)),
+        })
+        markReplayed(set.headers, opened.replayed)
+        return deskTicketView(opened.value)
+      },
+      admin(
+        'adminCreateTicket',
+        'Opens a ticket for a user with a message of yours and notifies the user. It is in progress and assigned to you.',
+        { 201: DeskTicket },
+        { body: NewDeskTicket, errors: ['idempotency_mismatch'], ...idempotent },
       ),
     )
     .get(

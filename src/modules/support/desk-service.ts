@@ -17,7 +17,13 @@ import { deskFrame } from './frames.ts'
 import type { DeskDetail, DeskViews, MessageRequest, TicketCounts, TicketOrder } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import type { Attach, Replayable, RequestedChanges, TicketChangesMaker } from './ticket-changes.ts'
+import type {
+  Attach,
+  Replayable,
+  RequestedChanges,
+  TicketChangesMaker,
+  TicketRequest,
+} from './ticket-changes.ts'
 
 /** An admin's changes, and the name of the field with the assignee. */
 export type DeskUpdate = RequestedChanges & { assigneeField: string }
@@ -101,7 +107,7 @@ export function createDeskService(core: Core, parts: Parts) {
   }
 
   type NoteAction = 'ticket_note_added' | 'ticket_note_changed' | 'ticket_note_deleted'
-  type DeskAction = 'ticket_updated' | 'ticket_answered' | NoteAction
+  type DeskAction = 'ticket_opened' | 'ticket_updated' | 'ticket_answered' | NoteAction
   const record = (action: DeskAction, by: ByUser, id: string) =>
     audit.record({ action, ...by, target: { type: 'ticket', id } })
 
@@ -124,20 +130,26 @@ export function createDeskService(core: Core, parts: Parts) {
     if (seen.seq < ticket.messageCount) throw new AppError('stale_ticket')
   }
 
-  /** Sends the owner one notification about a reply, the resolution, or both. */
-  function notifyOwner(before: TicketRow, after: TicketRow, message?: TicketMessageRow) {
-    const isResolved = before.status !== 'resolved' && after.status === 'resolved'
-    if (!isResolved && !message) return
-    const { id, userId, subject } = after
+  /** Sends the owner one notification about a message, the resolution, or both.
+   *  @param text of the notification; without it that of a reply */
+  function notifyOwner(
+    { id, userId, subject }: TicketRow,
+    text: 'ticket_opened' | 'ticket_resolved' | undefined,
+    message?: Pick<TicketMessageRow, 'id' | 'body'>,
+  ) {
+    if (!text && !message) return
     notify(userId, {
       type: 'support_reply',
-      ...(isResolved && { text: 'ticket_resolved' }),
+      text,
       ...(message && { body: message.body }),
       values: { subject },
       data: { ticket_id: id, ...(message && { message_id: message.id }) },
       ...(message && { dedupeKey: `support_reply:${message.id}` }),
     })
   }
+
+  const resolution = (before: TicketRow, after: TicketRow) =>
+    before.status !== 'resolved' && after.status === 'resolved' ? 'ticket_resolved' : undefined
 
   return {
     /** Without `q`, waiting tickets come first, then the most recently changed; with `q`, the newest. */
@@ -167,6 +179,33 @@ export function createDeskService(core: Core, parts: Parts) {
 
     get: (id: string): DeskDetail => detailOf(mustFind(id)),
 
+    /** Opens a ticket for a user with a message of the admin, to whom it is assigned, and notifies the user. A repeated call with
+     *  the same `clientId` and content opens nothing and returns the ticket as it is now.
+     *  @throws validation_error (nobody has this `userId`; `attachments`) · idempotency_mismatch (same `clientId`,
+     *  other content) */
+    open(
+      by: ByUser,
+      userId: string,
+      { content, ...message }: TicketRequest,
+    ): Promise<Replayable<DeskDetail>> {
+      const adminId = by.actor.id
+      const draft = { ...message, authorId: adminId, isAdmin: true }
+      return write(() => {
+        const owner = findById(userId, desk.findPerson)
+        if (!owner || owner.deletedAt !== null) throw invalidField('user_id', 'unknown_user')
+        const earlier = changes.findOpened(owner.id, content, draft)
+        if (earlier) return { value: detailOf(mustFind(earlier.id)), replayed: true }
+        const place = { id: newId(), userId: owner.id, createdAt: clock.now() }
+        const state = { status: 'in_progress', assigneeId: adminId } as const
+        const ticket = changes.open({ ...content, ...place, ...state }, draft)
+        record('ticket_opened', by, ticket.id)
+        const opened = detailOf(ticket)
+        const { id } = opened.item.lastMessage
+        notifyOwner(ticket, 'ticket_opened', { id, body: message.body })
+        return { value: opened, replayed: false }
+      })
+    },
+
     /** Applies the changes and records them. Unchanged values are not recorded.
      *  @throws not_found · validation_error (the assignee is not an enabled admin) */
     update: (by: ByUser, id: string, update: DeskUpdate): Promise<DeskDetail> =>
@@ -179,7 +218,7 @@ export function createDeskService(core: Core, parts: Parts) {
         }
         const after = changes.change(before, update, by.actor.id)
         if (after !== before) record('ticket_updated', by, before.id)
-        notifyOwner(before, after)
+        notifyOwner(after, resolution(before, after))
         return detailOf(after)
       }),
 
@@ -204,7 +243,8 @@ export function createDeskService(core: Core, parts: Parts) {
         const wanted = { status, assigneeId: ticket.assigneeId ?? adminId }
         const message = changes.reply(ticket, draft, wanted)
         record('ticket_answered', by, ticket.id)
-        notifyOwner(ticket, mustFind(ticket.id), message)
+        const after = mustFind(ticket.id)
+        notifyOwner(after, resolution(ticket, after), message)
         return { value: desk.withAuthor(message), replayed: false }
       })
     },
@@ -215,7 +255,7 @@ export function createDeskService(core: Core, parts: Parts) {
       write(() => {
         const ticketId = mustFind(id).id
         const adminId = by.actor.id
-        const author = desk.findAuthor(adminId)
+        const author = desk.findPerson(adminId)
         if (!author) throw new AppError('unauthorized')
         const text = { id: newId(), body, createdAt: clock.now(), editedAt: null }
         const attached = attach(text.id, adminId, fileUrls)

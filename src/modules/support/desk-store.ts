@@ -86,7 +86,7 @@ export function createDeskStore(orm: Orm) {
   )
 
   const author = { id, displayName, deletedAt: users.deletedAt }
-  const findAuthor = (userId: string) => orm.select(author).from(users).where(eq(id, userId)).get()
+  const findPerson = (userId: string) => orm.select(author).from(users).where(eq(id, userId)).get()
   const selectNotes = () =>
     orm
       .select({ ...getTableColumns(ticketNotes), author })
@@ -177,10 +177,10 @@ export function createDeskStore(orm: Orm) {
       orm.delete(ticketNotes).where(eq(ticketNotes.id, id)).run()
       index().run(ticketId)
     },
-    findAuthor,
+    findPerson,
     withAuthor: (message: TicketMessageRow): AuthoredMessage => ({
       ...message,
-      authorName: findAuthor(message.authorId)?.displayName ?? '',
+      authorName: findPerson(message.authorId)?.displayName ?? '',
     }),
     /** The newest notes, oldest first. */
     listNewestNotes: (ticketId: string) =>

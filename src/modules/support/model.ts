@@ -75,6 +75,12 @@ export const NewTicket = Body('NewTicket', {
   client_id: Maybe(ClientId),
 })
 
+export const NewDeskTicket = Body('NewDeskTicket', {
+  user_id: Id({ description: 'The user for whom it is opened.', examples: [samples.guest.id] }),
+  ...NewTicket.properties,
+  body: trimmedText(maxBody, 'Your message to the user.', answer),
+})
+
 /** The fields that the desk can filter by value. The indexes of the desk's order contain them. */
 export const filterFields = {
   priority: described(PriorityField, 'Only tickets of this priority.'),

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
@@ -6,16 +5,14 @@ import { day } from '../../lib/clock.ts'
 import { AppError, throttled } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
-import { type MessageRequest, type TicketContent, type TicketDetail, ticketView } from './model.ts'
+import { type MessageRequest, type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import {
-  hasContent,
-  type Replayable,
-  type RequestedChanges,
-  type TicketChangesMaker,
+import type {
+  Replayable,
+  RequestedChanges,
+  TicketChangesMaker,
+  TicketRequest,
 } from './ticket-changes.ts'
-
-type TicketRequest = MessageRequest & { content: TicketContent }
 
 export type TicketParts = {
   store: TicketStore
@@ -45,37 +42,10 @@ export function createTicketService(core: Core, parts: TicketParts) {
     return { ticket, shown: store.listNewest(ticket) }
   }
 
-  /** The ticket opened by an earlier request with the same key, as it was returned then. */
-  function findOpened(userId: string, request: TicketRequest): TicketDetail | undefined {
-    const { clientId, content, body, fileUrls } = request
-    const first = clientId === null ? undefined : store.findMessageByClientId(userId, clientId)
-    if (!first) return undefined
-    const ticket = store.find(first.ticketId)
-    if (first.seq > 1 || !ticket) throw new AppError('idempotency_mismatch')
-    const before = (field: 'priority' | 'category') =>
-      store.findFirstChange(ticket.id, field)?.from ?? ticket[field]
-    const known = { priority: before('priority'), category: before('category') }
-    const updatedAt = first.createdAt
-    const opened = { ...ticket, ...known, status: 'open', updatedAt, messageCount: 1 } as TicketRow // a history of priorities holds priorities
-    const isSame =
-      isDeepStrictEqual({ ...opened, ...content }, opened) && hasContent(first, { body, fileUrls })
-    if (!isSame) throw new AppError('idempotency_mismatch')
-    return detailOf(opened)
-  }
-
-  function open(userId: string, request: TicketRequest): TicketDetail {
-    const { content, body, fileUrls, clientId } = request
-    mustBeWithinQuota(userId)
-    takeText(userId, content.subject, body)
-    const row = { id: newId(), userId, ...content, createdAt: clock.now() }
-    const message = { authorId: userId, isAdmin: false, body, fileUrls, clientId }
-    return detailOf(changes.open(row, message))
-  }
-
   function mustBeWithinQuota(userId: string) {
     const perDay = ticketsPerDay ?? (store.isVerified(userId) ? perDayVerified : perDayUnverified)
-    const [last] = store.listOfUser(userId, { limit: 1, offset: perDay - 1 })
-    const wait = last ? last.createdAt + day - clock.now() : 0
+    const first = store.findOpenedBefore(userId, perDay - 1)
+    const wait = first ? first.createdAt + day - clock.now() : 0
     if (wait > 0) throw throttled('quota_exceeded', wait)
   }
 
@@ -92,11 +62,20 @@ export function createTicketService(core: Core, parts: TicketParts) {
     /** Opens a ticket. A repeated call with the same `clientId` and content returns the first result.
      *  @throws idempotency_mismatch (same `clientId`, other content) · quota_exceeded (20 a day, 5 for an
      *  unverified address) · text_quota_exceeded · validation_error (`attachments`) */
-    open: (userId: string, request: TicketRequest): Promise<Replayable<TicketDetail>> =>
-      write(() => {
-        const earlier = findOpened(userId, request)
-        return { value: earlier ?? open(userId, request), replayed: earlier !== undefined }
-      }),
+    open(
+      userId: string,
+      { content, ...message }: TicketRequest,
+    ): Promise<Replayable<TicketDetail>> {
+      const draft = { ...message, authorId: userId, isAdmin: false }
+      return write(() => {
+        const earlier = changes.findOpened(userId, content, draft)
+        if (earlier) return { value: detailOf(earlier), replayed: true }
+        mustBeWithinQuota(userId)
+        takeText(userId, content.subject, message.body)
+        const row = { id: newId(), userId, ...content, createdAt: clock.now() }
+        return { value: detailOf(changes.open(row, draft)), replayed: false }
+      })
+    },
 
     list: (userId: string, range: ListRange): Listing<TicketRow> =>
       listByPosition(range, {

@@ -37,7 +37,10 @@ export type TicketRow = typeof tickets.$inferSelect
 export type AuthoredMessage = TicketMessageRow & { authorName: string }
 export type TicketMessageRow = typeof ticketMessages.$inferSelect
 export type HistoryRow = typeof ticketHistory.$inferSelect
-export type NewTicketRow = TicketContent & Pick<TicketRow, 'id' | 'userId' | 'createdAt'>
+/** Open and unassigned if it does not say otherwise. */
+export type NewTicketRow = TicketContent &
+  Pick<TicketRow, 'id' | 'userId' | 'createdAt'> &
+  Partial<Pick<TicketRow, 'status' | 'assigneeId'>>
 /** Changes of a ticket. The two times are required because they determine its position in the queue. */
 type TicketChanges = Partial<TicketRow> & Pick<TicketRow, 'waitingSince' | 'updatedAt'>
 
@@ -64,6 +67,11 @@ export function createTicketStore(orm: Orm) {
   const ofUserAfter = statement<TicketRow, [string, number, number]>(
     `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq > ? ORDER BY user_seq LIMIT ?`,
   )
+  const openedBy = statement<Pick<TicketRow, 'createdAt'>, [string, number]>(
+    `SELECT tickets.created_at AS createdAt FROM tickets
+     JOIN ticket_messages ON ticket_id = tickets.id AND seq = 1 AND NOT is_admin
+     WHERE user_id = ? ORDER BY user_seq DESC LIMIT 1 OFFSET ?`,
+  )
   const settled = statement<TicketRow, ['resolved' | 'closed', number, number]>(
     `SELECT ${columns} FROM tickets WHERE status = ? AND settled_at <= ? ORDER BY settled_at LIMIT ?`,
   )
@@ -89,14 +97,14 @@ export function createTicketStore(orm: Orm) {
 
   return {
     find: (id: string): TicketRow | undefined => byId().get(id) ?? undefined,
-    /** Inserts an open ticket without messages, whose owner waits for an answer. */
+    /** Inserts a ticket without messages, whose owner waits for an answer. */
     insert(row: NewTicketRow): TicketRow {
       const { userId, createdAt } = row
       const userSeq = (newestOfUser().get(userId)?.seq ?? 0) + 1
       const times = { waitingSince: createdAt, updatedAt: createdAt, queueKey: createdAt }
       return orm
         .insert(tickets)
-        .values({ ...row, userSeq, status: 'open', messageCount: 0, ...times })
+        .values({ status: 'open', ...row, userSeq, messageCount: 0, ...times })
         .returning()
         .get()
     },
@@ -128,6 +136,8 @@ export function createTicketStore(orm: Orm) {
     /** A user's tickets, newest first. `before` is a `userSeq`. */
     listOfUser: (userId: string, { limit, offset, before }: RowRange<number>): TicketRow[] =>
       ofUser().all(userId, before ?? Number.MAX_SAFE_INTEGER, limit, offset),
+    /** The ticket that the user opened before their newest `count`; those that the desk opened do not count. */
+    findOpenedBefore: (userId: string, count: number) => openedBy().get(userId, count) ?? undefined,
     /** Tickets that were closed before a time, the first closed first. */
     listOld: (closedBefore: number, limit: number): TicketRow[] =>
       settled().all('closed', closedBefore - 1, limit),

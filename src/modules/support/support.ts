@@ -20,6 +20,7 @@ import { type Attach, createTicketChanges } from './ticket-changes.ts'
 
 declare module '../../db/audit-trail.ts' {
   interface AuditActions {
+    ticket_opened: 'ticket'
     ticket_updated: 'ticket'
     ticket_answered: 'ticket'
     ticket_note_added: 'ticket'

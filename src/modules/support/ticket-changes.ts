@@ -1,11 +1,17 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import type { Outbox } from '../../jobs/outbox.ts'
 import { AppError } from '../../lib/errors.ts'
 import { codePoints } from '../../lib/text.ts'
 import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
-import type { DeskStore } from './desk-store.ts'
+import type { DeskItem, DeskStore } from './desk-store.ts'
 import { deskFrame, type OwnTicketUpdatedFrame } from './frames.ts'
-import { type DeskViews, type MessageRequest, ticketListItemView } from './model.ts'
+import {
+  type DeskViews,
+  type MessageRequest,
+  type TicketContent,
+  ticketListItemView,
+} from './model.ts'
 import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 
 /** Requested changes of a ticket; absent fields keep their value. */
@@ -15,6 +21,9 @@ export type RequestedChanges = {
   category?: TicketCategory | undefined
   assigneeId?: string | null | undefined
 }
+
+/** What the author of a new ticket sends. */
+export type TicketRequest = MessageRequest & { content: TicketContent }
 
 type TicketDraft = MessageRequest & {
   authorId: string
@@ -109,7 +118,8 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
 
   function timesOf(ticket: TicketRow, status: TicketStatus, message?: TicketMessageRow) {
     const now = message?.createdAt ?? clock.now()
-    const firstResponseAt = ticket.firstResponseAt ?? (message?.isAdmin ? now : null)
+    const isAnswer = message?.isAdmin && ticket.ownerMessageCount > 0
+    const firstResponseAt = ticket.firstResponseAt ?? (isAnswer ? now : null)
     const times = { firstResponseAt, updatedAt: now }
     if (status !== 'resolved' && status !== 'closed') {
       return { ...times, waitingSince: waitingSince(ticket, message), settledAt: null }
@@ -136,16 +146,28 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     events.publish({ type, ids: { ticket_id: ticketId, message_id: id } })
   }
 
+  function sendToOwner(item: DeskItem) {
+    const frame: OwnTicketUpdatedFrame = {
+      type: 'ticket_updated',
+      ticket: ticketListItemView(item),
+    }
+    hub.send([item.userId], frame)
+  }
+
   function publishUpdate(ticketId: string) {
     const item = desk.get(ticketId)
     afterCommit(() => {
-      const frame: OwnTicketUpdatedFrame = {
-        type: 'ticket_updated',
-        ticket: ticketListItemView(item),
-      }
-      hub.send([item.userId], frame)
+      sendToOwner(item)
       hub.sendToAdmins(deskFrame('ticket_updated', deskTicketListItemView(item)))
     })
+  }
+
+  /** The ticket as it was when its first message opened it. */
+  function asOpened(ticket: TicketRow, { createdAt: updatedAt }: TicketMessageRow): TicketRow {
+    const before = (field: 'priority' | 'category') =>
+      store.findFirstChange(ticket.id, field)?.from ?? ticket[field]
+    const known = { priority: before('priority'), category: before('category') }
+    return { ...ticket, ...known, status: 'open', updatedAt, messageCount: 1 } as TicketRow // a history of priorities holds priorities
   }
 
   return {
@@ -154,9 +176,28 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       const message = append(opened, draft, opened.createdAt)
       const ticket = update(opened, { actorId: draft.authorId, message })
       publish('ticket.created', message)
-      const item = deskTicketListItemView(desk.get(ticket.id))
-      afterCommit(() => hub.sendToAdmins(deskFrame('ticket_created', item)))
+      const item = desk.get(ticket.id)
+      afterCommit(() => {
+        if (draft.isAdmin) sendToOwner(item)
+        hub.sendToAdmins(deskFrame('ticket_created', deskTicketListItemView(item)))
+      })
       return ticket
+    },
+
+    /** Finds the ticket that the author opened earlier with the same key, as it was then.
+     *  @throws idempotency_mismatch (same key, other content) */
+    findOpened(
+      userId: string,
+      content: TicketContent,
+      { authorId, clientId, isAdmin, ...said }: TicketDraft,
+    ): TicketRow | undefined {
+      const first = clientId === null ? undefined : store.findMessageByClientId(authorId, clientId)
+      if (!first) return undefined
+      const ticket = store.find(first.ticketId)
+      const opened = first.seq === 1 && ticket ? asOpened(ticket, first) : undefined
+      const isSame = isDeepStrictEqual({ ...opened, userId, ...content }, opened)
+      if (opened && isSame && hasContent(first, said) && first.isAdmin === isAdmin) return opened
+      throw new AppError('idempotency_mismatch')
     },
 
     /** Appends a message and applies the changes that its author requested.

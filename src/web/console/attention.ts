@@ -41,7 +41,10 @@ const words = texts.console.shell
 const notifyOfTicket = (text: string, { id, subject }: { id: string; subject: string }) =>
   notify(id, fill(text, { subject }), `/console/desk/${id}`)
 
-client.on('ticket_created', ({ ticket }) => notifyOfTicket(words.newTicket, ticket))
+client.on('ticket_created', ({ ticket }) => {
+  // One that the desk opened waits for its owner.
+  if (ticket.waiting_since !== null) notifyOfTicket(words.newTicket, ticket)
+})
 client.on('ticket_updated', ({ ticket }) => {
   // Equal when it is this change that made it wait.
   const waits = 'waiting_since' in ticket && ticket.waiting_since === ticket.updated_at

@@ -1,9 +1,10 @@
 import { useRef, useState } from 'preact/hooks'
 import type { AccessUpdate, ManagedUser } from '../../../../client/src/contract.ts'
+import { uniqueId } from '../../../../client/src/platform.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { ActionButton, Button } from '../../kit/button.tsx'
 import { Copyable, download } from '../../kit/copy.tsx'
-import { Choices } from '../../kit/field.tsx'
+import { Choices, TextArea, TextField } from '../../kit/field.tsx'
 import { askForm } from '../../kit/form.tsx'
 import { deviceOf } from '../../kit/format.ts'
 import { Facts, Loaded, Section } from '../../kit/list.tsx'
@@ -12,7 +13,7 @@ import { Filled, fill, language, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
 import { mutate, useQuery } from '../data.ts'
-import { statusNames } from '../desk/views.ts'
+import { categories, categoryNames, statusNames } from '../desk/views.ts'
 import { BackLink } from '../panes.tsx'
 import { ReportLines } from '../reports/report.tsx'
 import { request, user } from '../session.ts'
@@ -297,7 +298,47 @@ function Sessions({ person }: { person: ManagedUser }) {
 
 const shownTickets = 20
 
-function Tickets({ person: { id, email } }: { person: ManagedUser }) {
+/** Asks for the first message of a ticket for the person, and shows the ticket. */
+async function openTicket({ id: user_id, display_name: name }: ManagedUser) {
+  let attempt = { content: '', client_id: '' }
+  const { title, text, action, subject, message } = words.openTicket
+  const opened = await askForm({
+    title: fill(title, { name }),
+    text: fill(text, { name }),
+    action,
+    fields: (
+      <>
+        <TextField label={subject} name="subject" required maxLength={200} dir="auto" />
+        <Choices
+          label={texts.console.desk.category}
+          name="category"
+          value="other"
+          options={categories.map((value) => [value, categoryNames[value]])}
+          isAcross
+        />
+        <TextArea label={message} name="body" required rows={6} maxLength={10_000} />
+      </>
+    ),
+    submit(given) {
+      // A second attempt after a lost answer has the same key, and opens no second ticket.
+      const content = JSON.stringify([...given])
+      if (attempt.content !== content) attempt = { content, client_id: uniqueId() }
+      return mutate('POST /v1/admin/support/tickets', {
+        body: {
+          user_id,
+          client_id: attempt.client_id,
+          subject: String(given.get('subject')),
+          category: categories.find((value) => value === given.get('category')) ?? null,
+          body: String(given.get('body')),
+        },
+      })
+    },
+  })
+  if (opened) navigate(`/console/desk/${opened.id}`)
+}
+
+function Tickets({ person }: { person: ManagedUser }) {
+  const { id, email } = person
   const query = { user_id: id, limit: shownTickets + 1 }
   const tickets = useQuery('GET /v1/admin/support/tickets', { query })
   return (
@@ -326,6 +367,9 @@ function Tickets({ person: { id, email } }: { person: ManagedUser }) {
           </>
         )}
       </Loaded>
+      <div class="row wrap">
+        <Button onClick={() => openTicket(person)}>{words.openTicket.button}</Button>
+      </div>
     </Section>
   )
 }
