@@ -398,6 +398,27 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
+  testAtLength('a search shows how many it finds, and where in a long ticket', async () => {
+    const ivo = await customer('Ivo')
+    const id = await ivo.open('Very long')
+    await ivo.open('Longer')
+    await ivo.write(id, 'The Café by the harbor')
+    for (let n = 0; n < 20; n++) await ivo.write(id, `Line ${n}`)
+    const found = () =>
+      page.evaluate<string[]>("[...CSS.highlights.get('found') ?? []].map(String)")
+    await page.goto(`${pages.base}/console/desk/${id}?view=all&q=cafe+harb`)
+    await waitFor(async () => `${await found()}` === 'Café,harbor')
+    expect(await page.locator('.title .amount').textContent()).toBe('1')
+    const text = page.getByText('The Café by the harbor')
+    await waitFor(async () => {
+      const box = await text.boundingBox()
+      return box !== null && box.y >= 0 && box.y < 600
+    })
+    await ivo.write(id, 'One more')
+    await page.getByRole('button', { name: 'New message' }).waitFor()
+    expect(await found()).toEqual(['Café', 'harbor'])
+  })
+
   testAtLength(
     'Escape closes a menu alone; a single selected ticket is resolved with an undo; keys move the focus, not the history',
     async () => {

@@ -141,7 +141,9 @@ function ListHeader({ list, selection }: { list: TicketList; selection: Selectio
           ])}
           choose={(name) => navigate(viewAddress(name))}
         />
-        {!list.news && !hasFilters(filter.value) && <span class="amount number">{amount}</span>}
+        {!list.news && (
+          <span class="amount number">{hasFilters(filter.value) ? foundText(list) : amount}</span>
+        )}
         <p class="news number" role="status">
           {list.news && (
             <Button tone="ghost" onClick={list.reload}>
@@ -164,6 +166,10 @@ function ListHeader({ list, selection }: { list: TicketList; selection: Selectio
     </header>
   )
 }
+
+/** Empty until the list is loaded. A plus means that there are more. */
+const foundText = ({ data, hasMore }: TicketList) =>
+  data ? count(data.length) + (hasMore ? '+' : '') : ''
 
 export const viewAddress = (name: string) =>
   `/console/desk${name === defaultView ? '' : `?view=${name}`}`

@@ -9,6 +9,7 @@ import { dayHeading } from '../../kit/format.ts'
 import { texts } from '../../kit/texts.tsx'
 import { TimeOfDay, Times } from '../../kit/time.tsx'
 import { user } from '../session.ts'
+import { useFoundWords } from './found-words.ts'
 import { NoteActions } from './note-actions.tsx'
 import { nameOfAdmin } from './ticket.ts'
 import {
@@ -19,6 +20,7 @@ import {
   type Note,
   timelineOf,
 } from './timeline.ts'
+import { filter } from './views.ts'
 
 const words = texts.console.desk
 
@@ -33,6 +35,7 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   const entries = timelineOf(ticket)
   const newest = ticket.messages.at(-1)
   const { frame, content, isAtEnd, toEnd } = useStickToBottom(entries[0]?.id, entries.at(-1)?.id)
+  useFoundWords(content, filter.value.q, `${entries[0]?.id} ${entries.at(-1)?.id}`)
   const older = useAction(loadOlder)
   const seenId = useRef(newest?.id)
   if (isAtEnd) seenId.current = newest?.id
