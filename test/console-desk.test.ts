@@ -398,6 +398,32 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
+  test('what another desk changes while the ticket is read is read again', async () => {
+    const id = await (await customer('Lea')).open('Two notes')
+    const path = `${tickets}/${id}`
+    const frames: string[] = []
+    page.once('websocket', (socket) =>
+      socket.on('framereceived', ({ payload }) => frames.push(String(payload))),
+    )
+    await page.goto(`${pages.base}/console/desk/${id}`)
+    await said('Two notes?')
+    await page.getByText('Live').waitFor()
+    await page.route(
+      (url) => url.pathname === path,
+      async (route) => {
+        const response = await route.fetch()
+        const before = frames.length
+        await admin('POST', `${path}/notes`, { body: 'The second one.' })
+        await waitFor(() => frames.length > before)
+        await route.fulfill({ response })
+      },
+      { times: 1 },
+    )
+    await admin('POST', `${path}/notes`, { body: 'The first one.' })
+    await said('The first one.')
+    await said('The second one.')
+  })
+
   testAtLength('a search shows how many it finds, and where in a long ticket', async () => {
     const ivo = await customer('Ivo')
     const id = await ivo.open('Very long')

@@ -176,7 +176,7 @@ async function read<T>(entry: Entry<T>): Promise<void> {
   } finally {
     if (entry.reading === reading) {
       entry.reading = undefined
-      entry.isDue = signal.aborted
+      entry.isDue ||= signal.aborted
     }
   }
 }
