@@ -382,12 +382,24 @@ describe.skipIf(!tools.chromium)('the desk', () => {
           title: `Answer ${n}`,
           body: `Hello {name}, see https://example.com/${n}.`,
         })
+      for (const locale of ['de', 'en'])
+        await admin('POST', '/v1/admin/support/canned-replies', {
+          title: `Answer 117 ${locale}`,
+          body: `Hello {name}, see https://example.com/117.`,
+          locale,
+        })
       const id = await (await customer('Nora')).open('Help with login')
       await page.goto(`${pages.base}/console/desk/${id}`)
       await said('Help with login?')
       await page.keyboard.press('r')
       await page.keyboard.type('/answer 117')
-      await page.getByRole('option', { name: 'Answer 117' }).waitFor()
+      await page.getByRole('option', { name: 'Answer 117 en' }).waitFor()
+      const titles = page.getByRole('option').locator('strong')
+      expect(await titles.allTextContents()).toEqual([
+        'Answer 117',
+        'Answer 117 en',
+        'Answer 117 de · Deutsch',
+      ])
       await page.keyboard.press('Enter')
       const field = page.getByRole('textbox', { name: 'Reply' })
       expect(await field.inputValue()).toBe('Hello Nora, see https://example.com/117.')

@@ -357,8 +357,10 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await page.getByLabel('Reply', { exact: true }).fill('It is on its way.')
     // What was typed stays.
     for (let press = 0; press < 2; press++) await page.keyboard.press('Escape')
+    await page.getByRole('radio', { name: 'Deutsch' }).check()
     await ofDialog('Add the reply').click()
     await button('Edit Payout sent').click()
+    expect(await page.getByRole('radio', { name: 'Deutsch' }).isChecked()).toBe(true)
     await page
       .locator('dialog[open]')
       .getByLabel('Reply', { exact: true })

@@ -416,7 +416,8 @@ describe('the desk', () => {
       last_message: { id, body, is_admin, sent_at: created_at },
     })
     const avatar_url = expect.stringMatching(/^http:\/\/localhost:0\/v1\/avatars\/\d+\/A\.svg$/)
-    const user = { id: d.ada.id, display_name: 'ada', avatar_url, email: 'ada@example.com' }
+    const name = { id: d.ada.id, display_name: 'ada', locale: 'en' }
+    const user = { ...name, avatar_url, email: 'ada@example.com' }
     const item = { ...opened, user, assignee: null, message_count: 1, first_response_at: null }
     expect((await d.list()).data).toEqual([
       { ...item, ...lastOf(messages[0]), waiting_since: opened.created_at },
@@ -611,7 +612,12 @@ describe('the desk', () => {
     })
     const { user, waiting_since, status } = (await d.list()).data[0]
     expect([user, waiting_since, status]).toEqual([
-      { id: d.ada.id, display_name: 'Deleted user', avatar_url: expect.stringMatching(/DU\.svg$/) },
+      {
+        id: d.ada.id,
+        display_name: 'Deleted user',
+        avatar_url: expect.stringMatching(/DU\.svg$/),
+        locale: 'en',
+      },
       null,
       'open',
     ])
@@ -1088,13 +1094,19 @@ describe('canned replies', () => {
       token,
       body: { title: ' Hi ', body: ' Hello! ' },
     })
-    expect([made.status, made.body]).toEqual([201, { id: ulid, title: 'Hi', body: 'Hello!' }])
+    const reply = { id: ulid, title: 'Hi', body: 'Hello!', locale: null }
+    expect([made.status, made.body]).toEqual([201, reply])
     const at = `${path}/${made.body.id}`
-    const changed = await d.service.call('PATCH', at, { token, body: { title: 'Greeting' } })
-    expect([changed.status, changed.body]).toEqual([200, { ...made.body, title: 'Greeting' }])
+    const change = { title: 'Greeting', locale: 'en' }
+    const changed = await d.service.call('PATCH', at, { token, body: change })
+    expect([changed.status, changed.body]).toEqual([200, { ...made.body, ...change }])
+    const again = await d.service.call('PATCH', at, { token, body: { title: 'Greeting' } })
+    expect(again.body).toEqual(changed.body)
+    const ofAny = await d.service.call('PATCH', at, { token, body: { locale: null } })
+    expect(ofAny.body.locale).toBe(null)
     const { body } = await d.service.call('GET', path, { token })
     const pagination = { page: 1, per_page: 20, total: 1, total_pages: 1 }
-    expect(body).toEqual({ success: true, data: [changed.body], pagination })
+    expect(body).toEqual({ success: true, data: [ofAny.body], pagination })
     const removals = [
       await d.service.call('DELETE', at, { token }),
       await d.service.call('DELETE', at, { token }),
@@ -1106,6 +1118,7 @@ describe('canned replies', () => {
     ['POST', '', {}, { title: 'is required', body: 'is required' }],
     ['POST', '', { title: '\u00ad', body: 'b' }, { title: 'must not be empty' }],
     ['PATCH', `/${unknownId}`, { body: '\uffa0' }, { body: 'must not be empty' }],
+    ['PATCH', `/${unknownId}`, { locale: 'xx' }, { locale: 'must be one of: en, de, es, fr, pt' }],
     ['PATCH', `/${unknownId}`, {}, { body: 'must name something to change' }],
     ['PATCH', `/${unknownId}`, { title: null }, { body: 'must name something to change' }],
   ])('%s …/canned-replies%s with %j is refused', async (method, at, body, details) => {

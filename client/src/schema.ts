@@ -21,6 +21,7 @@ export type ReportStatus = 'open' | 'resolved'
 export type TicketStatus = 'open' | 'in_progress' | 'resolved' | 'closed'
 export type TicketPriority = 'low' | 'normal' | 'high' | 'urgent'
 export type TicketCategory = 'billing' | 'technical' | 'account' | 'other'
+export type Locale = 'en' | 'de' | 'es' | 'fr' | 'pt'
 export type KnownNotificationType =
   | 'call_incoming'
   | 'call_missed'
@@ -35,7 +36,6 @@ export type KnownNotificationType =
  */
 export type NotificationType = KnownNotificationType | `custom.${string}`
 export type Role = 'guest' | 'user' | 'verified_user' | 'host' | 'admin'
-export type Locale = 'en' | 'de' | 'es' | 'fr' | 'pt'
 export type SessionList = SessionPage | SessionCursorPage
 export type ManagedUserList = ManagedUserPage | ManagedUserCursorPage
 export type BanKind = 'mail_domain' | 'address' | 'network'
@@ -347,6 +347,7 @@ export interface TicketOwner {
    * Absent if the account was removed.
    */
   email?: string
+  locale: Locale
 }
 /**
  * The newest message of both sides; a note is none.
@@ -1545,6 +1546,10 @@ export interface CannedReply {
   id: string
   title: string
   body: string
+  /**
+   * The language of the reply; null for any.
+   */
+  locale: Locale | null
 }
 export interface CannedReplyPage {
   success: true
@@ -1564,10 +1569,18 @@ export interface NewCannedReply {
    * The text of the reply.
    */
   body: string
+  /**
+   * The language of the reply; null for any, as without it.
+   */
+  locale?: Locale | null
 }
 export interface CannedReplyUpdate {
   title?: string | null
   body?: string | null
+  /**
+   * The language of the reply; null for any, as without it.
+   */
+  locale?: Locale | null
 }
 export interface NotificationPage {
   success: true

@@ -20,6 +20,7 @@ import {
   type FieldProblems,
   problem,
 } from '../lib/errors.ts'
+import { locales } from '../lib/i18n.ts'
 import { parseExternalId, parseId } from '../lib/ids.ts'
 import { lazy } from '../lib/lazy.ts'
 import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from '../lib/text.ts'
@@ -205,6 +206,8 @@ export const OneOf = <const T extends readonly string[]>(
     values.map((value) => Type.Literal(value as T[number])),
     annotations,
   )
+
+export const LocaleField = OneOf(locales, { title: 'Locale' })
 
 /** An optional field. Null counts as absent, because many clients write absent fields that way. */
 export const Maybe = <T extends TSchema>(schema: T) =>

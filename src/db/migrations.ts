@@ -22,6 +22,7 @@ import ticketCategoryAndCode from '../../drizzle/0016_ticket_category_and_code.s
 import namedPeople from '../../drizzle/0017_named_people.sql' with { type: 'text' }
 import messageTypeCheck from '../../drizzle/0018_message_type_check.sql' with { type: 'text' }
 import ticketNotes from '../../drizzle/0019_ticket_notes.sql' with { type: 'text' }
+import replyLanguage from '../../drizzle/0020_reply_language.sql' with { type: 'text' }
 import journal from '../../drizzle/meta/_journal.json' with { type: 'json' }
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -49,6 +50,7 @@ export const migrations: readonly string[] = [
   namedPeople,
   messageTypeCheck,
   ticketNotes,
+  replyLanguage,
 ]
 
 const applicationId = 0x484f5354 // "HOST": identifies our database files

@@ -832,6 +832,8 @@ export const cannedReplies = sqliteTable('canned_replies', {
   id: text('id').primaryKey(),
   title: text('title').notNull(),
   body: text('body').notNull(),
+  /** Null for any language. */
+  locale: text('locale', { enum: locales }),
 })
 
 // Notifications

@@ -8,6 +8,7 @@ import {
   Email,
   Flag,
   HttpUrl,
+  LocaleField,
   Maybe,
   Nullable,
   OneOf,
@@ -23,7 +24,6 @@ import type { AuditRow } from '../../db/audit-trail.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
-import { locales } from '../../lib/i18n.ts'
 import { externalIdRule } from '../../lib/ids.ts'
 import { isTimeZone } from '../../lib/quiet-hours.ts'
 import { keyStates, roles } from '../../lib/vocabulary.ts'
@@ -45,7 +45,6 @@ const GivenRole = OneOf(roles, {
   examples: ['host'],
 })
 const Name = Text(nameRule, { examples: [samples.guest.name] })
-const LocaleField = OneOf(locales, { title: 'Locale' })
 const GivenLocale = described(LocaleField, 'The language of mails and notifications.')
 
 export const registration = {

@@ -1,6 +1,16 @@
+import { Type } from '@sinclair/typebox'
 import { eq } from 'drizzle-orm'
 import { Elysia } from 'elysia'
-import { Body, Change, Maybe, Sample, Schema } from '../../api/fields.ts'
+import {
+  Body,
+  Change,
+  described,
+  LocaleField,
+  Maybe,
+  Nullable,
+  Sample,
+  Schema,
+} from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import type { Core } from '../../core.ts'
@@ -19,15 +29,24 @@ const admin = operations('Support', { access: 'admin' })
 const fields = {
   title: trimmedText(200, 'The name in the list of replies.', 'Payout sent'),
   body: ReplyText,
+  locale: Type.Optional(
+    described(Nullable(LocaleField), 'The language of the reply; null for any, as without it.'),
+  ),
 }
 const NewCannedReply = Body('NewCannedReply', fields)
 const CannedReplyUpdate = Change(
-  Body('CannedReplyUpdate', { title: Maybe(fields.title), body: Maybe(fields.body) }),
+  Body('CannedReplyUpdate', {
+    ...fields,
+    title: Maybe(fields.title),
+    body: Maybe(fields.body),
+  }),
+  ['locale'],
 )
 const CannedReply = Schema('CannedReply', {
   id: Sample(samples.recordId),
   title: Sample('Payout sent'),
   body: Sample(samples.ticket.answer),
+  locale: described(Nullable(LocaleField), 'The language of the reply; null for any.'),
 })
 
 /** Prepared replies of the desk. They have no rules, so the routes read and write the rows without a service. */
@@ -57,7 +76,8 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
     .post(
       '/v1/admin/support/canned-replies',
       ({ body, context: { by } }) => {
-        const row = { id: newId(), title: body.title.trim(), body: body.body.trim() }
+        const { title, locale = null } = body
+        const row = { id: newId(), title: title.trim(), body: body.body.trim(), locale }
         return write(() => {
           const made = orm.insert(cannedReplies).values(row).returning().get()
           return recorded(made, 'canned_reply_created', by)
@@ -76,7 +96,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
         write(() => {
           const changed = orm
             .update(cannedReplies)
-            .set({ title: body.title?.trim(), body: body.body?.trim() })
+            .set({ title: body.title?.trim(), body: body.body?.trim(), locale: body.locale })
             .where(isNamed(params.id))
             .returning()
             .get()

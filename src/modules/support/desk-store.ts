@@ -57,6 +57,7 @@ export function createDeskStore(orm: Orm) {
           displayName,
           avatarUrl: users.avatarUrl,
           email: users.email,
+          locale: users.locale,
           deletedAt: users.deletedAt,
         },
         assignee: { id: assignee.id, displayName: assignee.displayName },

@@ -8,6 +8,7 @@ import {
   Flag,
   HttpUrl,
   Id,
+  LocaleField,
   Maybe,
   NamedPerson,
   Nullable,
@@ -233,6 +234,7 @@ const TicketOwner = Schema('TicketOwner', {
   display_name: Sample(samples.guest.name),
   avatar_url: Sample(samples.guest.avatarUrl, { format: 'uri' }),
   email: Type.Optional(Sample(samples.guest.email, 'Absent if the account was removed.')),
+  locale: LocaleField,
 })
 
 export const DeskTicketMessage = Schema('DeskTicketMessage', {
@@ -351,6 +353,7 @@ export function createDeskViews(avatarUrl: AvatarUrl) {
         ...personView(user),
         avatar_url: avatarUrl(user),
         ...(user.deletedAt === null && { email: user.email }),
+        locale: user.locale,
       },
       assignee: assignee && personView(assignee),
       message_count: row.messageCount,

@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { CannedReply } from '../../../../client/src/client.ts'
-import { texts } from '../../kit/texts.tsx'
+import type { CannedReply, DeskTicket } from '../../../../client/src/client.ts'
+import { type Language, languages, texts } from '../../kit/texts.tsx'
 import { useList } from '../data.ts'
 
 const words = texts.console.desk.composer
@@ -10,8 +10,8 @@ type TextProps = {
   area: RefObject<HTMLTextAreaElement | null>
   label: string
   placeholder: string
-  /** The owner's name, for the canned replies. */
-  name: string
+  /** The owner, for the canned replies. */
+  owner: DeskTicket['user']
   text: string
   edit: (text: string) => void
   isReadOnly: boolean
@@ -21,9 +21,9 @@ type TextProps = {
 
 /** A growing textarea. A slash at the beginning of a word opens the canned replies. */
 export function CannedText(props: TextProps) {
-  const { area, label, placeholder, name, text, edit, isReadOnly, send, leave } = props
+  const { area, label, placeholder, owner, text, edit, isReadOnly, send, leave } = props
   const id = useId()
-  const canned = useCanned({ area, name, text, edit })
+  const canned = useCanned({ area, owner, text, edit })
   const { slash, found, active } = canned
 
   useLayoutEffect(() => {
@@ -49,6 +49,7 @@ export function CannedText(props: TextProps) {
           id={id}
           found={found}
           active={active}
+          language={owner.locale}
           emptyText={canned.emptyText}
           choose={canned.insert}
         />
@@ -79,7 +80,12 @@ export function CannedText(props: TextProps) {
   )
 }
 
-function useCanned({ area, name, text, edit }: Pick<TextProps, 'area' | 'name' | 'text' | 'edit'>) {
+function useCanned({
+  area,
+  owner,
+  text,
+  edit,
+}: Pick<TextProps, 'area' | 'owner' | 'text' | 'edit'>) {
   const [caret, setCaret] = useState(0)
   const [dismissed, setDismissed] = useState<number>()
   const [active, setActive] = useState(0)
@@ -89,7 +95,7 @@ function useCanned({ area, name, text, edit }: Pick<TextProps, 'area' | 'name' |
   const [isAsked, setAsked] = useState(false)
   if (slash && !isAsked) setAsked(true)
   const { replies, error } = useReplies(isAsked)
-  const found = slash && replies ? matching(replies, slash.word) : []
+  const found = slash && replies ? matching(replies, slash.word, owner.locale) : []
   const isShown = slash !== undefined && (found.length > 0 || slash.word === '')
 
   useLayoutEffect(() => {
@@ -108,7 +114,7 @@ function useCanned({ area, name, text, edit }: Pick<TextProps, 'area' | 'name' |
 
   function insert(reply: CannedReply) {
     if (!slash) return
-    const body = reply.body.replaceAll('{name}', name)
+    const body = reply.body.replaceAll('{name}', owner.display_name)
     wantedCaret.current = slash.start + body.length
     edit(text.slice(0, slash.start) + body + text.slice(caret))
     setCaret(wantedCaret.current)
@@ -172,11 +178,12 @@ type ListProps = {
   id: string
   found: CannedReply[]
   active: number
+  language: Language
   emptyText: string
   choose: (reply: CannedReply) => void
 }
 
-function CannedList({ id, found, active, emptyText, choose }: ListProps) {
+function CannedList({ id, found, active, language, emptyText, choose }: ListProps) {
   const list = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     list.current?.children[active]?.scrollIntoView({ block: 'nearest' })
@@ -202,7 +209,10 @@ function CannedList({ id, found, active, emptyText, choose }: ListProps) {
           onMouseDown={(event) => event.preventDefault()}
           onClick={() => choose(reply)}
         >
-          <strong class="truncate">{reply.title}</strong>
+          <strong class="truncate">
+            {reply.title}
+            {!fits(reply, language) && ` · ${nameOf(reply)}`}
+          </strong>
           <span class="soft truncate">{reply.body}</span>
         </div>
       ))}
@@ -220,10 +230,16 @@ function cannedAt(text: string, caret: number): Slash | undefined {
   return { start: caret - word.length - 1, word }
 }
 
-/** Matches in the title come before matches in the text. */
-function matching(replies: CannedReply[], word: string): CannedReply[] {
+const fits = ({ locale }: CannedReply, language: Language) => locale === null || locale === language
+
+const nameOf = ({ locale }: CannedReply) => languages.find(([one]) => one === locale)?.[1]
+
+/** Replies in the language of the owner come first; among them, matches in the title. */
+function matching(replies: CannedReply[], word: string, language: Language): CannedReply[] {
   const wanted = word.trim().toLowerCase()
   const has = (text: string) => text.toLowerCase().includes(wanted)
   const named = replies.filter(({ title }) => has(title))
-  return [...named, ...replies.filter(({ title, body }) => !has(title) && has(body))]
+  const found = [...named, ...replies.filter(({ title, body }) => !has(title) && has(body))]
+  const [first, last] = [true, false].map((is) => found.filter((one) => fits(one, language) === is))
+  return [...(first ?? []), ...(last ?? [])]
 }

@@ -108,7 +108,7 @@ export function Composer(props: ComposerProps) {
             ? words.notePlaceholder
             : fill(words.replyTo, { name: ticket.user.display_name })
         }
-        name={ticket.user.display_name}
+        owner={ticket.user}
         text={draft.text}
         edit={(text) => edit(kind, (before) => ({ ...before, text }))}
         isReadOnly={sender.isBusy && sentKind.current === kind}

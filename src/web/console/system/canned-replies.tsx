@@ -1,11 +1,11 @@
 import { MessageSquareQuote } from 'lucide-preact'
 import type { CannedReply } from '../../../../client/src/contract.ts'
 import { ActionButton, Button } from '../../kit/button.tsx'
-import { TextArea, TextField } from '../../kit/field.tsx'
+import { Choices, TextArea, TextField } from '../../kit/field.tsx'
 import { askForm } from '../../kit/form.tsx'
 import { ListPage } from '../../kit/list.tsx'
 import { Empty } from '../../kit/states.tsx'
-import { fill, texts } from '../../kit/texts.tsx'
+import { fill, languages, texts } from '../../kit/texts.tsx'
 import { mutate, useList } from '../data.ts'
 
 const words = texts.console.system.replies
@@ -77,10 +77,21 @@ const writeReply = (reply?: CannedReply) =>
           defaultValue={reply?.body ?? ''}
           required
         />
+        <Choices
+          label={texts.console.people.language}
+          name="locale"
+          value={reply?.locale ?? ''}
+          options={[['', texts.console.desk.any], ...languages]}
+          isAcross
+        />
       </>
     ),
     submit(given) {
-      const body = { title: String(given.get('title')), body: String(given.get('body')) }
+      const body = {
+        title: String(given.get('title')),
+        body: String(given.get('body')),
+        locale: languages.find(([name]) => name === given.get('locale'))?.[0] ?? null,
+      }
       if (!reply) return mutate('POST /v1/admin/support/canned-replies', { body }, { refreshes })
       return mutate(`PATCH ${one}`, { params: { id: reply.id }, body }, { refreshes })
     },
