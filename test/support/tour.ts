@@ -347,6 +347,7 @@ async function visitSupport({ ask, list }: Guide, { ada, bob, root }: People) {
   const form = { subject: 'Refund', body: 'Where is it?', client_id: 'refund' }
   for (const person of [ada, ada, bob]) await ask(person, `POST ${own}`, form)
   await ask(ada, `POST ${own}`, { ...form, client_id: 'again', category: 'billing' })
+  await ask(root, `POST ${desk}`, { ...form, user_id: bob.id })
   const [{ id }] = await list(ada, own)
   await ask(ada, `GET ${own}/${id}`)
   await ask(ada, `POST ${own}/${id}/messages`, { body: 'Hello?' })
