@@ -31,6 +31,11 @@ type Tag = keyof typeof tags
 
 type Preset = { access: Access; limit?: RouteLimit; scope?: ServiceScope; confirm?: Confirmation }
 
+type Described = {
+  /** The schema of the success response by status; null for an empty body. */
+  [status: number]: TSchema | null
+} & More
+
 type More = {
   /** Failures beyond those that follow from the route itself (access, limit, body). */
   errors?: ErrorKind[]
@@ -45,24 +50,22 @@ type More = {
 }
 
 /** Creates the options of routes with the same access. Each route adds its operation id (the method name in generated
- *  clients), its text (the first sentence is the summary), the schema of its success response by status (null for an
- *  empty body; the pipeline sets the status), and its own options. Responses are not validated at run time: a test
- *  compares them with the description. */
+ *  clients), its text (the first sentence is the summary), its success responses and its own options. The pipeline sets the
+ *  status. Responses are not validated at run time: a test compares them with the description. */
 export function operations(tag: Tag, { access, limit = 'default', scope, confirm }: Preset) {
   const operation = <Body extends TSchema = never>(
     id: string,
     text: string,
-    success: Record<number, TSchema | null>,
-    { body, ...more }: More & { body?: Body } = {},
+    { body, ...described }: Described & { body?: Body },
   ) => ({
     access,
     limit,
     ...(scope !== undefined && { scope }),
     ...(confirm && { confirm }),
-    ...(more.maxFileBytes !== undefined && { maxFileBytes: more.maxFileBytes }),
+    ...(described.maxFileBytes !== undefined && { maxFileBytes: described.maxFileBytes }),
     // The pipeline reads the body.
     parse: 'none' as const,
-    detail: { operationId: id, tags: [tag], ...detailOf(text, success, more) },
+    detail: { operationId: id, tags: [tag], ...detailOf(text, described) },
     // Without a body the router must see no such option.
     ...((body && { body }) as [Body] extends [never] ? object : { body: Body }),
   })
@@ -73,12 +76,7 @@ export function operations(tag: Tag, { access, limit = 'default', scope, confirm
       item: TSchema,
       { query, size, ...more }: More & { size?: number } = {},
     ) =>
-      operation(
-        id,
-        text,
-        { 200: ListOf(item) },
-        { ...more, query: { ...listQuery(size), ...query } },
-      ),
+      operation(id, text, { 200: ListOf(item), ...more, query: { ...listQuery(size), ...query } }),
   })
 }
 
@@ -99,11 +97,9 @@ export const forCommands = (status = 200) => ({
 })
 
 // The form that the swagger plugin passes through; `openapi.ts` completes it.
-function detailOf(
-  text: string,
-  success: Record<number, TSchema | null>,
-  { errors = [], query, headers, successHeaders = {}, example, maxFileBytes }: More,
-) {
+function detailOf(text: string, described: Described) {
+  const { errors = [], query, headers, successHeaders = {}, ...others } = described
+  const { example, maxFileBytes, ...success } = others
   const responses = Object.fromEntries(
     Object.entries(success).map(([status, schema]) => [
       status,

@@ -54,8 +54,7 @@ export function socketRoute(channel: Channel, config: Config) {
     socket(
       'openChatSocket',
       'Opens the chat channel (WebSocket). `/v1/asyncapi.json` describes its frames. The access token is sent in the query, in the header, or as the subprotocol `bearer.<token>` together with `hostline.v1`.',
-      { 101: null },
-      { query: socketQuery(channel), errors: ['origin_not_allowed'] },
+      { 101: null, query: socketQuery(channel), errors: ['origin_not_allowed'] },
     ),
   )
 }

@@ -91,8 +91,8 @@ export function accountRoutes(parts: Parts) {
       newcomer(
         'register',
         'Registers a new account and logs it in. Sends a verification mail to the address. Refused while the setting `registration` is `off`.',
-        { 201: Authenticated },
         {
+          201: Authenticated,
           body: Registration,
           errors: ['registration_closed', 'banned', 'email_taken'],
           example: { user: { role: 'user', email_verified: false } },
@@ -106,8 +106,12 @@ export function accountRoutes(parts: Parts) {
       newcomer(
         'createFirstAdmin',
         'Creates the first admin. Requires the token from the link that the first start prints, which is valid for 30 minutes.',
-        { 201: Authenticated },
-        { body: SetUp, errors: ['email_taken'], example: { user: { role: 'admin' } } },
+        {
+          201: Authenticated,
+          body: SetUp,
+          errors: ['email_taken'],
+          example: { user: { role: 'admin' } },
+        },
       ),
     )
     .post(
@@ -116,8 +120,8 @@ export function accountRoutes(parts: Parts) {
       returning(
         'login',
         'Logs in. An unknown address, a wrong password and a disabled account get the same response. If a second factor is enabled, a request without `code` is refused with the reason `totp_required`.',
-        { 200: Authenticated },
         {
+          200: Authenticated,
           body: Credentials,
           errors: [
             'banned',
@@ -138,8 +142,12 @@ export function accountRoutes(parts: Parts) {
       visitor(
         'refreshTokens',
         'Exchanges a refresh token for a new token set. Each refresh token works once. Reusing it ends its session, unless it was exchanged within the last 10 seconds and its successor is unused. A client that lost the response repeats the request with the same token and `X-Idempotency-Key`: for 24 hours, while the successor is unused and the user agent is the same, it gets a new successor.',
-        { 200: TokenSet },
-        { body: RefreshTokenBody, errors: ['invalid_token'], headers: idempotencyHeader },
+        {
+          200: TokenSet,
+          body: RefreshTokenBody,
+          errors: ['invalid_token'],
+          headers: idempotencyHeader,
+        },
       ),
     )
     .post(
@@ -148,8 +156,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'logout',
         'Logs out. Ends the session of the refresh token with its access tokens and sockets. Other devices stay logged in. A token of another user changes nothing.',
-        { 204: null },
-        { body: RefreshTokenBody },
+        { 204: null, body: RefreshTokenBody },
       ),
     )
     .get(
@@ -188,8 +195,7 @@ export function accountRoutes(parts: Parts) {
       visitor(
         'verifyEmail',
         'Verifies an e-mail address with the token from the mailed link. The role `user` becomes `verified_user`.',
-        { 200: UserBody },
-        { body: OneTimeTokenBody },
+        { 200: UserBody, body: OneTimeTokenBody },
       ),
     )
     .post(
@@ -198,8 +204,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'resendVerificationEmail',
         'Sends the verification mail again. At most once a minute and 5 times a day.',
-        { 204: null },
-        { errors: ['mail_throttled'] },
+        { 204: null, errors: ['mail_throttled'] },
       ),
     )
     .post(
@@ -208,8 +213,7 @@ export function accountRoutes(parts: Parts) {
       visitor(
         'requestPasswordReset',
         'Mails a link for setting a new password. The response is the same whether or not the address is known.',
-        { 204: null },
-        { body: EmailBody },
+        { 204: null, body: EmailBody },
       ),
     )
     .post(
@@ -218,8 +222,7 @@ export function accountRoutes(parts: Parts) {
       visitor(
         'resetPassword',
         'Sets a new password with the token from the mailed link. Ends every session and verifies the address. If the address was never verified before, also removes the second factor, devices, name and picture.',
-        { 204: null },
-        { body: PasswordReset },
+        { 204: null, body: PasswordReset },
       ),
     )
     .post(
@@ -228,8 +231,7 @@ export function accountRoutes(parts: Parts) {
       changingPassword(
         'changePassword',
         'Changes the password. Ends the other sessions. At most 5 times an hour.',
-        { 204: null },
-        { body: PasswordChange },
+        { 204: null, body: PasswordChange },
       ),
     )
     .post(
@@ -238,8 +240,7 @@ export function accountRoutes(parts: Parts) {
       confirmed(
         'requestEmailChange',
         'Requests a change of the e-mail address: mails a link to the new address. The address changes when its owner follows the link within 24 hours. At most once a minute and 5 times an hour.',
-        { 204: null },
-        { body: EmailChangeBody, errors: ['banned', 'mail_throttled'] },
+        { 204: null, body: EmailChangeBody, errors: ['banned', 'mail_throttled'] },
       ),
     )
     .post(
@@ -250,8 +251,7 @@ export function accountRoutes(parts: Parts) {
       visitor(
         'confirmEmailChange',
         'Confirms a new e-mail address with the token from the mailed link. If the former address was verified, it stays reserved for 7 days, and a link mailed to it undoes the change.',
-        { 200: UserBody },
-        { body: OneTimeTokenBody, errors: ['banned', 'email_taken'] },
+        { 200: UserBody, body: OneTimeTokenBody, errors: ['banned', 'email_taken'] },
       ),
     )
     .post(
@@ -260,8 +260,7 @@ export function accountRoutes(parts: Parts) {
       visitor(
         'undoEmailChange',
         'Restores the former e-mail address with the token from the link mailed to it. Ends every session, removes the password, and removes a second factor set up after the change. Mails a link for setting a new password.',
-        { 204: null },
-        { body: OneTimeTokenBody },
+        { 204: null, body: OneTimeTokenBody },
       ),
     )
     .post(
@@ -270,8 +269,7 @@ export function accountRoutes(parts: Parts) {
       changingFactor(
         'createTotpSecret',
         'Creates a secret for an authenticator. Confirm it with a first code to enable the second factor.',
-        { 200: TotpSecret },
-        { body: FactorSetUp, errors: ['totp_exists'] },
+        { 200: TotpSecret, body: FactorSetUp, errors: ['totp_exists'] },
       ),
     )
     .post(
@@ -282,8 +280,8 @@ export function accountRoutes(parts: Parts) {
       user(
         'confirmTotp',
         'Enables the second factor with a first code. The recovery codes are shown only this once, and the owner is notified by mail.',
-        { 200: RecoveryCodes },
         {
+          200: RecoveryCodes,
           body: CodeBody,
           errors: ['totp_exists', 'totp_invalid', 'login_throttled', 'quota_exceeded', 'not_found'],
         },
@@ -297,19 +295,17 @@ export function accountRoutes(parts: Parts) {
       changingFactor(
         'renewRecoveryCodes',
         'Replaces the recovery codes of the second factor. The old ones no longer work, and the new ones are shown only this once.',
-        { 200: RecoveryCodes },
-        { body: CodesRenewal, errors: ['totp_invalid', 'not_found'] },
+        { 200: RecoveryCodes, body: CodesRenewal, errors: ['totp_invalid', 'not_found'] },
       ),
     )
     .delete(
       '/v1/auth/totp',
       ({ body, context }) => totp.remove(context.user, body, context.ip),
-      changingFactor(
-        'deleteTotp',
-        'Disables the second factor. The owner is notified by mail.',
-        { 204: null },
-        { body: FactorRemoval, errors: ['totp_invalid', 'not_found'] },
-      ),
+      changingFactor('deleteTotp', 'Disables the second factor. The owner is notified by mail.', {
+        204: null,
+        body: FactorRemoval,
+        errors: ['totp_invalid', 'not_found'],
+      }),
     )
     .post(
       '/v1/auth/confirm/code',
@@ -317,8 +313,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'mailConfirmationCode',
         'Mails you a code of six digits for a confirmation, for example without a password. It works for 10 minutes and 5 attempts, and a new one replaces it. At most once a minute and 5 times a day.',
-        { 204: null },
-        { errors: ['email_not_verified', 'mail_throttled'] },
+        { 204: null, errors: ['email_not_verified', 'mail_throttled'] },
       ),
     )
     .post(
@@ -327,8 +322,8 @@ export function accountRoutes(parts: Parts) {
       user(
         'confirmOwner',
         'Confirms the session with the password, or a code from the authenticator or a mail (`POST /v1/auth/confirm/code`). A code works once; recovery codes are not accepted. For some minutes the session may then call operations that require a confirmation. At most 10 times a minute.',
-        { 204: null },
         {
+          204: null,
           body: OwnerProof,
           errors: [
             'invalid_credentials',
@@ -358,8 +353,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'updateProfile',
         'Changes your own profile. Absent fields keep their value; `avatar_url: null` restores the generated picture.',
-        { 200: Profile },
-        { body: ProfileUpdate },
+        { 200: Profile, body: ProfileUpdate },
       ),
     )
     .put(
@@ -372,8 +366,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'setQuietHours',
         'Sets the hours of each day in which pushes and mails wait; then they come as one. Calls and mails about the account do not wait.',
-        { 200: Profile },
-        { body: NewQuietHours },
+        { 200: Profile, body: NewQuietHours },
       ),
     )
     .delete(
@@ -389,8 +382,7 @@ export function accountRoutes(parts: Parts) {
       confirmed(
         'deleteAccount',
         'Removes your own account. Messages stay, shown as from a deleted user.',
-        { 204: null },
-        { body: PasswordBody, errors: ['last_admin'] },
+        { 204: null, body: PasswordBody, errors: ['last_admin'] },
       ),
     )
     .get(
@@ -399,8 +391,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'exportAccount',
         'Exports all data stored about you. One export at a time and 5 an hour.',
-        { 200: Export },
-        { errors: ['quota_exceeded'] },
+        { 200: Export, errors: ['quota_exceeded'] },
       ),
     )
     .get(

@@ -33,8 +33,8 @@ export function platformChatRoutes(platformChat: PlatformChat) {
       platform(
         'serviceSendMessage',
         'Posts a notice of the platform in the conversation of two people: `type: notice`, `sender_id: null`. Blocks, the rule of active calls and a read-only conversation do not hold it up. It counts as unread and is pushed only with `unread: true`. With `from`, which needs the scope `messages_as`, it is a message of that participant under the rules for theirs. A repeated call with the same `X-Idempotency-Key` sends nothing and returns the first result.',
-        { 201: Message },
         {
+          201: Message,
           body: NewPlatformMessage,
           errors: [
             'not_found',
@@ -54,8 +54,7 @@ export function platformChatRoutes(platformChat: PlatformChat) {
       platform(
         'serviceDeleteMessage',
         'Removes a notice. It stays in the list without content. A repeated call changes nothing.',
-        { 204: null },
-        { errors: ['not_owner'] },
+        { 204: null, errors: ['not_owner'] },
       ),
     )
     .post(
@@ -64,8 +63,7 @@ export function platformChatRoutes(platformChat: PlatformChat) {
       platform(
         'serviceCreateConversation',
         'Opens the conversation of two people, or returns the existing one.',
-        { 201: PlatformConversation },
-        { body: NewPlatformConversation },
+        { 201: PlatformConversation, body: NewPlatformConversation },
       ),
     )
     .get(
@@ -80,8 +78,7 @@ export function platformChatRoutes(platformChat: PlatformChat) {
       platform(
         'serviceUpdateConversation',
         'Changes the data of a conversation, or closes it for writing and opens it again. Absent fields keep their value; `data` replaces the former object, and null removes it. Both people see the change at once.',
-        { 200: PlatformConversation },
-        { body: PlatformConversationUpdate },
+        { 200: PlatformConversation, body: PlatformConversationUpdate },
       ),
     )
 }

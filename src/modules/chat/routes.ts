@@ -93,19 +93,16 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
       user(
         'createConversation',
         'Opens the conversation with another user, or returns the existing one.',
-        { 201: Conversation },
-        { body: NewConversation, errors: ['not_found', 'blocked'] },
+        { 201: Conversation, body: NewConversation, errors: ['not_found', 'blocked'] },
       ),
     )
     .get(
       '/v1/chat/conversations/:id',
       ({ params, context }) => chat.get(context.user.userId, params.id),
-      user(
-        'getConversation',
-        'Shows a conversation as the list does.',
-        { 200: ConversationListItem },
-        { errors: inConversation },
-      ),
+      user('getConversation', 'Shows a conversation as the list does.', {
+        200: ConversationListItem,
+        errors: inConversation,
+      }),
     )
     .get(
       '/v1/chat/messages',
@@ -117,8 +114,8 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
       user(
         'listMessagesSince',
         'Lists messages sent or received after the message `since`, oldest first, so that a client can catch up. With more than 1,000 conversations or 10,000 messages the response is 409: load the conversations and messages again.',
-        { 200: CursorListOf(Message) },
         {
+          200: CursorListOf(Message),
           query: {
             ...cursorQuery,
             since: Id({
@@ -153,8 +150,8 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
       user(
         'sendMessage',
         'Sends a message to the sockets of both users, and a push to the receiver’s devices. A repeated call with the same `client_id` or `X-Idempotency-Key` sends nothing and returns the first result.',
-        { 201: Message },
         {
+          201: Message,
           body: NewMessage,
           errors: [
             ...inConversation,
@@ -173,8 +170,7 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
       user(
         'markConversationRead',
         'Marks a conversation as read, up to `message_id` or, without it, to the end. The read position never moves back. The other user gets a read receipt.',
-        { 204: null },
-        { body: Type.Optional(ReadUpTo), errors: inConversation },
+        { 204: null, body: Type.Optional(ReadUpTo), errors: inConversation },
       ),
     )
     .put(
@@ -186,19 +182,13 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
       user(
         'muteConversation',
         'Mutes a conversation. Its messages are not pushed, but still count as unread.',
-        { 204: null },
-        { body: Type.Optional(Mute), errors: inConversation },
+        { 204: null, body: Type.Optional(Mute), errors: inConversation },
       ),
     )
     .delete(
       '/v1/chat/conversations/:id/mute',
       ({ params, context }) => readState.unmute(context.user.userId, params.id),
-      user(
-        'unmuteConversation',
-        'Unmutes a conversation.',
-        { 204: null },
-        { errors: inConversation },
-      ),
+      user('unmuteConversation', 'Unmutes a conversation.', { 204: null, errors: inConversation }),
     )
     .put(
       '/v1/chat/conversations/:id/archive',
@@ -206,19 +196,16 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
       user(
         'archiveConversation',
         'Archives a conversation: it leaves your list and your badge until its next message.',
-        { 204: null },
-        { errors: inConversation },
+        { 204: null, errors: inConversation },
       ),
     )
     .delete(
       '/v1/chat/conversations/:id/archive',
       ({ params, context }) => readState.archive(context.user.userId, params.id, false),
-      user(
-        'unarchiveConversation',
-        'Takes a conversation back into your list.',
-        { 204: null },
-        { errors: inConversation },
-      ),
+      user('unarchiveConversation', 'Takes a conversation back into your list.', {
+        204: null,
+        errors: inConversation,
+      }),
     )
     .delete(
       '/v1/chat/conversations/:id/messages/:message_id',
@@ -226,8 +213,7 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
       user(
         'deleteMessage',
         'Removes a message of your own. It stays in the list without content. A repeated call changes nothing.',
-        { 204: null },
-        { errors: [...inConversation, 'not_owner'] },
+        { 204: null, errors: [...inConversation, 'not_owner'] },
       ),
     )
     .get(
@@ -248,8 +234,8 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
       host(
         'sendBroadcast',
         'Sends a message to every follower. Each follower gets it once, in the conversation with you. Delivery to many followers takes a while; `GET /v1/chat/broadcasts/{id}` shows the progress.',
-        { 201: Broadcast },
         {
+          201: Broadcast,
           body: NewBroadcast,
           errors: ['idempotency_mismatch', 'text_quota_exceeded'],
           ...idempotent,
@@ -260,11 +246,9 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
       '/v1/chat/broadcasts/:id',
       ({ params, context }) =>
         broadcastProgressView(broadcasts.get(context.user.userId, params.id)),
-      user(
-        'getBroadcast',
-        'Shows the progress of a broadcast of your own.',
-        { 200: BroadcastProgress },
-        { errors: ['not_owner'] },
-      ),
+      user('getBroadcast', 'Shows the progress of a broadcast of your own.', {
+        200: BroadcastProgress,
+        errors: ['not_owner'],
+      }),
     )
 }

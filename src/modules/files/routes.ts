@@ -64,8 +64,8 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
       user(
         'uploadFile',
         'Uploads a file, either as the body with its type as Content-Type, or as the field `file` of a form. The `file_*` fields of the response are those of a file message. A file that is unused for a day is removed.',
-        { 201: UploadedFile },
         {
+          201: UploadedFile,
           headers: {
             'X-File-Name': Text(
               { max: 9_216 },
@@ -90,8 +90,7 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
       user(
         'listFiles',
         'Lists the files that you have uploaded, newest first, with the room that they take.',
-        { 200: ListOf(OwnFile, fileRoom) },
-        { query: listQuery(pageSize) },
+        { 200: ListOf(OwnFile, fileRoom), query: listQuery(pageSize) },
       ),
     )
     .get('/v1/files/:id/:name', respond, readable)
@@ -118,8 +117,10 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
 const readable = anybody(
   'downloadFile',
   'Downloads a file. Anybody with the URL may read it. Browsers display images, audio, video and PDF, and download everything else.',
-  { 200: null, 206: null, 304: null },
   {
+    200: null,
+    206: null,
+    304: null,
     query: {
       w: OneOf(thumbnailWidths.map(String), {
         description:

@@ -66,8 +66,11 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       user(
         'createReport',
         'Reports a person or a message to the desk. While a report is open, a repeated call for the same target returns it.',
-        { 201: OwnReport },
-        { body: NewReport, errors: ['not_found', 'quota_exceeded', 'text_quota_exceeded'] },
+        {
+          201: OwnReport,
+          body: NewReport,
+          errors: ['not_found', 'quota_exceeded', 'text_quota_exceeded'],
+        },
       ),
     )
     .get(
@@ -101,8 +104,8 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       admin(
         'adminUpdateReport',
         'Resolves a report or adds a note to it. Resolving deletes its copies of messages.',
-        { 200: ReportDetail },
         {
+          200: ReportDetail,
           body: ReportUpdate,
           errors: ['report_open'],
           example: {

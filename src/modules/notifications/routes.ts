@@ -105,8 +105,7 @@ export function notificationRoutes(parts: Parts) {
       user(
         'updateNotificationPreferences',
         'Enables or disables channels for each type of notification. Absent types and channels keep their value. Some types cannot be switched off in the app.',
-        { 200: Preferences },
-        { body: PreferencesUpdate },
+        { 200: Preferences, body: PreferencesUpdate },
       ),
     )
     .get(
@@ -125,8 +124,7 @@ export function notificationRoutes(parts: Parts) {
       user(
         'createPushToken',
         'Registers a device for pushes until this session ends. A repeated call with the same token returns the same id. A token of another user moves to you.',
-        { 201: PushToken },
-        { body: NewPushToken },
+        { 201: PushToken, body: NewPushToken },
       ),
     )
     .get(
@@ -159,8 +157,7 @@ export function notificationRoutes(parts: Parts) {
       platform(
         'serviceSendNotifications',
         'Notifies one person or up to a hundred. An absent title or body gets the default text in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`. `unknown` lists those of several recipients who do not exist; the others are notified. `muted` counts people who switched the type off, or, for calls and follows, who have blocked or are blocked by a person in `data`. `X-Idempotency-Key` is the `dedupe_key` of a body without one.',
-        { 201: NotifyResult },
-        { body: NewNotification, headers: idempotent.headers },
+        { 201: NotifyResult, body: NewNotification, headers: idempotent.headers },
       ),
     )
     .post(
@@ -182,8 +179,12 @@ export function notificationRoutes(parts: Parts) {
       announcing(
         'adminSendAnnouncement',
         'Notifies everybody, everybody with a role, or single people. The first two omit disabled accounts; `GET /v1/admin/users?disabled=false`, optionally with `role`, counts them beforehand. Delivery to many recipients takes a while; `GET /v1/admin/notifications/{id}` shows the progress.',
-        { 201: SentAnnouncement },
-        { body: NewAnnouncement, errors: ['idempotency_mismatch'], ...idempotent },
+        {
+          201: SentAnnouncement,
+          body: NewAnnouncement,
+          errors: ['idempotency_mismatch'],
+          ...idempotent,
+        },
       ),
     )
     .get(

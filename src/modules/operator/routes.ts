@@ -95,8 +95,7 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
       confirmed(
         'adminUpdateSettings',
         'Changes settings of the platform. Absent settings keep their value, `null` is the default. The changes have effect at once.',
-        { 200: Settings },
-        { body: SettingsUpdate },
+        { 200: Settings, body: SettingsUpdate },
       ),
     )
     .get(
@@ -121,8 +120,7 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
       admin(
         'adminPreviewMailText',
         'Shows a mail with invented values, as it would be after a change of `settings`. With `send` it is mailed to the admin, too.',
-        { 200: MailTextPreview },
-        { body: MailTextPreviewRequest },
+        { 200: MailTextPreview, body: MailTextPreviewRequest },
       ),
     )
     .get(
@@ -172,12 +170,10 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
     .post(
       '/v1/admin/jobs/:id/retry',
       async ({ params, context }) => oneJob(await changeJob('job_retried', params.id, context.by)),
-      admin(
-        'adminRetryJob',
-        'Retries a job now, with a new series of attempts.',
-        { 200: JobItem },
-        { example: { state: 'waiting', attempts: 0 } },
-      ),
+      admin('adminRetryJob', 'Retries a job now, with a new series of attempts.', {
+        200: JobItem,
+        example: { state: 'waiting', attempts: 0 },
+      }),
     )
     .delete(
       '/v1/admin/jobs/:id',

@@ -57,8 +57,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
       sensitive(
         'adminCreateServiceKey',
         'Creates a service key. The key itself is shown only this once.',
-        { 201: CreatedServiceKey },
-        { body: NewServiceKey, example: { last_used_at: null } },
+        { 201: CreatedServiceKey, body: NewServiceKey, example: { last_used_at: null } },
       ),
     )
     .delete(
@@ -101,8 +100,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
       followFeed(
         'serviceCreateFollow',
         'Makes a person follow a host. Only hosts and admins can be followed. The host is notified the first time; a repeated call changes nothing.',
-        { 204: null },
-        { errors: ['not_a_host'] },
+        { 204: null, errors: ['not_a_host'] },
       ),
     )
     .delete(
@@ -120,8 +118,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
       followFeed(
         'serviceImportFollowers',
         'Imports followers of a host, up to 1,000 at once. Adds followers, removes none and notifies nobody. `unknown` lists the ids of nobody who can follow. `ext:` followed by an external id also identifies a person.',
-        { 200: ImportCounts },
-        { body: FollowerImport, errors: ['not_a_host'] },
+        { 200: ImportCounts, body: FollowerImport, errors: ['not_a_host'] },
       ),
     )
     .put(
@@ -130,8 +127,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
       callFeed(
         'serviceUpdateCall',
         'Reports the state of a call. A call never returns to an earlier state, so late and repeated reports change nothing. The host is notified of a ringing or missed call.',
-        { 200: Call },
-        { body: CallUpdate, errors: ['idempotency_mismatch'] },
+        { 200: Call, body: CallUpdate, errors: ['idempotency_mismatch'] },
       ),
     )
 }

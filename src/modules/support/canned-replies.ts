@@ -83,12 +83,10 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
           return recorded(made, 'canned_reply_created', by)
         })
       },
-      admin(
-        'adminCreateCannedReply',
-        'Creates a canned reply.',
-        { 201: CannedReply },
-        { body: NewCannedReply },
-      ),
+      admin('adminCreateCannedReply', 'Creates a canned reply.', {
+        201: CannedReply,
+        body: NewCannedReply,
+      }),
     )
     .patch(
       '/v1/admin/support/canned-replies/:id',
@@ -102,12 +100,10 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
             .get()
           return recorded(changed, 'canned_reply_changed', by)
         }),
-      admin(
-        'adminUpdateCannedReply',
-        'Changes a canned reply.',
-        { 200: CannedReply },
-        { body: CannedReplyUpdate },
-      ),
+      admin('adminUpdateCannedReply', 'Changes a canned reply.', {
+        200: CannedReply,
+        body: CannedReplyUpdate,
+      }),
     )
     .delete(
       '/v1/admin/support/canned-replies/:id',

@@ -113,8 +113,7 @@ export function deskRoutes(
       admin(
         'adminCreateTicket',
         'Opens a ticket for a user with a message of yours and notifies the user. It is in progress and assigned to you.',
-        { 201: DeskTicket },
-        { body: NewDeskTicket, errors: ['idempotency_mismatch'], ...idempotent },
+        { 201: DeskTicket, body: NewDeskTicket, errors: ['idempotency_mismatch'], ...idempotent },
       ),
     )
     .get(
@@ -142,8 +141,7 @@ export function deskRoutes(
       admin(
         'adminUpdateTicket',
         'Changes status, priority, category or assignee of a ticket. Absent fields keep their value.',
-        { 200: DeskTicket },
-        { body: TicketUpdate, example: { status: 'in_progress' } },
+        { 200: DeskTicket, body: TicketUpdate, example: { status: 'in_progress' } },
       ),
     )
     .get(
@@ -170,8 +168,8 @@ export function deskRoutes(
       admin(
         'adminSendTicketMessage',
         'Answers a ticket and notifies its owner. With `last_message_id` the answer is refused if the ticket has a newer message.',
-        { 201: DeskTicketMessage },
         {
+          201: DeskTicketMessage,
           body: NewTicketReply,
           errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'],
           ...idempotent,
@@ -183,12 +181,10 @@ export function deskRoutes(
       '/v1/admin/support/tickets/:id/notes',
       async ({ params, body, context }) =>
         ticketNoteView(await desk.addNote(context.byUser, params.id, noteIn(body))),
-      admin(
-        'adminCreateTicketNote',
-        'Adds a note that only admins see.',
-        { 201: TicketNote },
-        { body: NewTicketNote },
-      ),
+      admin('adminCreateTicketNote', 'Adds a note that only admins see.', {
+        201: TicketNote,
+        body: NewTicketNote,
+      }),
     )
     .patch(
       '/v1/admin/support/tickets/:id/notes/:note_id',
@@ -196,12 +192,11 @@ export function deskRoutes(
         ticketNoteView(
           await desk.editNote(context.byUser, params.id, params.note_id, body.body.trim()),
         ),
-      admin(
-        'adminUpdateTicketNote',
-        'Changes the text of a note of your own.',
-        { 200: TicketNote },
-        { body: TicketNoteUpdate, errors: ['not_owner'] },
-      ),
+      admin('adminUpdateTicketNote', 'Changes the text of a note of your own.', {
+        200: TicketNote,
+        body: TicketNoteUpdate,
+        errors: ['not_owner'],
+      }),
     )
     .delete(
       '/v1/admin/support/tickets/:id/notes/:note_id',
@@ -209,8 +204,7 @@ export function deskRoutes(
       admin(
         'adminDeleteTicketNote',
         'Deletes a note of your own, or one whose author’s account was removed.',
-        { 204: null },
-        { errors: ['not_owner'] },
+        { 204: null, errors: ['not_owner'] },
       ),
     )
 }

@@ -36,8 +36,8 @@ export function supportRoutes(tickets: TicketService) {
       user(
         'createTicket',
         'Opens a ticket. A repeated call with the same `client_id` or `X-Idempotency-Key` opens nothing and returns the first result. At most 20 a day, or 5 before the e-mail address is verified.',
-        { 201: Ticket },
         {
+          201: Ticket,
           body: NewTicket,
           errors: ['quota_exceeded', 'text_quota_exceeded', 'idempotency_mismatch'],
           ...idempotent,
@@ -53,12 +53,10 @@ export function supportRoutes(tickets: TicketService) {
     .get(
       '/v1/support/tickets/:id',
       ({ params, context }) => ticketView(tickets.get(context.user.userId, params.id)),
-      user(
-        'getTicket',
-        'Shows a ticket of your own with its newest messages.',
-        { 200: Ticket },
-        { errors: ['not_found', 'not_owner'] },
-      ),
+      user('getTicket', 'Shows a ticket of your own with its newest messages.', {
+        200: Ticket,
+        errors: ['not_found', 'not_owner'],
+      }),
     )
     .get(
       '/v1/support/tickets/:id/messages',
@@ -85,8 +83,8 @@ export function supportRoutes(tickets: TicketService) {
       user(
         'sendTicketMessage',
         'Adds a message to your own ticket. This reopens a resolved ticket and, for some days, a closed one.',
-        { 201: TicketMessage },
         {
+          201: TicketMessage,
           body: NewTicketMessage,
           errors: [
             'not_found',
@@ -104,11 +102,10 @@ export function supportRoutes(tickets: TicketService) {
       '/v1/support/tickets/:id/close',
       async ({ params, context }) =>
         ticketView(await tickets.close(context.user.userId, params.id)),
-      user(
-        'closeTicket',
-        'Closes a ticket of your own. A repeated call changes nothing.',
-        { 200: Ticket },
-        { errors: ['not_found', 'not_owner'], example: { status: 'closed' } },
-      ),
+      user('closeTicket', 'Closes a ticket of your own. A repeated call changes nothing.', {
+        200: Ticket,
+        errors: ['not_found', 'not_owner'],
+        example: { status: 'closed' },
+      }),
     )
 }

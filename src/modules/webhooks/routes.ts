@@ -36,12 +36,11 @@ export function webhookRoutes(webhooks: WebhookService) {
     .post(
       '/v1/admin/webhooks',
       async ({ body, context }) => webhookWithSecretView(await webhooks.create(body, context.by)),
-      sensitive(
-        'adminCreateWebhook',
-        'Creates a webhook. Its secret is shown only this once.',
-        { 201: WebhookWithSecret },
-        { body: NewWebhook, errors: ['too_many_webhooks'] },
-      ),
+      sensitive('adminCreateWebhook', 'Creates a webhook. Its secret is shown only this once.', {
+        201: WebhookWithSecret,
+        body: NewWebhook,
+        errors: ['too_many_webhooks'],
+      }),
     )
     .get(
       '/v1/admin/webhooks/:id',
@@ -55,8 +54,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       sensitive(
         'adminUpdateWebhook',
         'Changes a webhook, or disables or enables it. Absent fields keep their value.',
-        { 200: Webhook },
-        { body: WebhookUpdate },
+        { 200: Webhook, body: WebhookUpdate },
       ),
     )
     .delete(
@@ -105,8 +103,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       admin(
         'adminRetryWebhookDeliveries',
         'Delivers again what an endpoint has not accepted, of events since a time: all that wait, and of those that were given up the kept ones (the last 100).',
-        { 200: Retried },
-        { body: RetrySince },
+        { 200: Retried, body: RetrySince },
       ),
     )
     .post(
@@ -116,8 +113,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       admin(
         'adminRetryWebhookDelivery',
         'Delivers an event again at once, with the same id and a new series of attempts.',
-        { 200: WebhookDelivery },
-        { example: { status: 'waiting' } },
+        { 200: WebhookDelivery, example: { status: 'waiting' } },
       ),
     )
 }

@@ -113,8 +113,7 @@ export function userAdminRoutes(parts: Parts) {
       sensitive(
         'adminUpdateUser',
         'Changes the role of a person, disables or enables them, or verifies the address. Absent fields keep their value. The last admin cannot be demoted or disabled. `email_verified: true` for an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture.',
-        { 200: ManagedUser },
-        { body: AccessUpdate, errors: ['last_admin'], example: { role: 'host' } },
+        { 200: ManagedUser, body: AccessUpdate, errors: ['last_admin'], example: { role: 'host' } },
       ),
     )
     .delete(
@@ -123,8 +122,7 @@ export function userAdminRoutes(parts: Parts) {
       sensitive(
         'adminDeleteUser',
         'Removes a person. Messages stay, shown as from a deleted user.',
-        { 204: null },
-        { errors: ['last_admin'] },
+        { 204: null, errors: ['last_admin'] },
       ),
     )
     .get(
@@ -143,8 +141,7 @@ export function userAdminRoutes(parts: Parts) {
       sensitive(
         'adminPurgeUser',
         'Removes a person with all of their messages, files and tickets, and the reports they made, also when the account is already removed. A job does it; how much it removed is in the audit log (`user_purged`).',
-        { 202: PurgeStarted },
-        { errors: ['last_admin'] },
+        { 202: PurgeStarted, errors: ['last_admin'] },
       ),
     )
     .get(
@@ -153,8 +150,7 @@ export function userAdminRoutes(parts: Parts) {
       admin(
         'adminExportUser',
         'Exports all data stored about a person. One export at a time and 5 an hour.',
-        { 200: Export },
-        { errors: ['quota_exceeded'] },
+        { 200: Export, errors: ['quota_exceeded'] },
       ),
     )
     .post(
@@ -163,8 +159,7 @@ export function userAdminRoutes(parts: Parts) {
       admin(
         'adminSendPasswordReset',
         'Mails a person a link for setting a new password. Disabled people get no mail.',
-        { 204: null },
-        { errors: ['mail_throttled'] },
+        { 204: null, errors: ['mail_throttled'] },
       ),
     )
     .get(
@@ -221,8 +216,7 @@ export function userAdminRoutes(parts: Parts) {
       service(
         'serviceListUsers',
         'Finds a person by e-mail address, external id, or both; one of them is required.',
-        { 200: ListOf(ManagedUser) },
-        { query: { page, per_page, ...lookup } },
+        { 200: ListOf(ManagedUser), query: { page, per_page, ...lookup } },
       ),
     )
     .post(
@@ -235,8 +229,13 @@ export function userAdminRoutes(parts: Parts) {
       service(
         'serviceCreateUser',
         'Creates a person, or brings the one with the same `external_id` up to date (200): absent fields keep their value, and an address without `email_verified: true` becomes unverified when it changes and gets a verification mail. An account registered with the same address but never verified is removed, because its owner has not proved the address. The new account has no password until its owner sets one by a reset link. Services cannot create admins.',
-        { 200: ManagedUser, 201: ManagedUser },
-        { body: NewPerson, errors: ['email_taken', 'admin_protected'], example: { role: 'host' } },
+        {
+          200: ManagedUser,
+          201: ManagedUser,
+          body: NewPerson,
+          errors: ['email_taken', 'admin_protected'],
+          example: { role: 'host' },
+        },
       ),
     )
     .get(
@@ -251,8 +250,8 @@ export function userAdminRoutes(parts: Parts) {
       service(
         'serviceUpdateUser',
         'Changes a person’s role, status, address or profile. Absent fields keep their value. A new `email` holds at once. Without `email_verified: true` it is unverified and gets a verification mail; sessions stay. Links mailed before stop working. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin, nor change the role or the address of one, nor disable one.',
-        { 200: ManagedUser },
         {
+          200: ManagedUser,
           body: PersonUpdate,
           errors: ['last_admin', 'admin_protected', 'email_taken', 'external_id_taken'],
           example: { role: 'host' },
@@ -265,19 +264,16 @@ export function userAdminRoutes(parts: Parts) {
       service(
         'serviceDeleteUser',
         'Removes a person, as they could themselves. Messages stay, shown as from a deleted user. Services cannot remove admins.',
-        { 204: null },
-        { errors: ['admin_protected'] },
+        { 204: null, errors: ['admin_protected'] },
       ),
     )
     .delete(
       '/v1/service/users/:id/sessions',
       ({ params, context }) => userAdmin.endSessions(params.id, context.by),
-      service(
-        'serviceDeleteSessions',
-        'Logs a person out on every device; no admin.',
-        { 204: null },
-        { errors: ['admin_protected'] },
-      ),
+      service('serviceDeleteSessions', 'Logs a person out on every device; no admin.', {
+        204: null,
+        errors: ['admin_protected'],
+      }),
     )
     .post(
       '/v1/service/users/:id/sessions',
@@ -286,8 +282,7 @@ export function userAdminRoutes(parts: Parts) {
       sessionFeed(
         'serviceCreateSession',
         'Creates a session for a person whom the platform has authenticated. Works for everybody except admins, and requires no second factor. The scope `all` does not include `sessions`.',
-        { 201: Authenticated },
-        { errors: ['admin_protected', 'recipient_gone', 'banned'] },
+        { 201: Authenticated, errors: ['admin_protected', 'recipient_gone', 'banned'] },
       ),
     )
     .get(
@@ -310,8 +305,7 @@ export function userAdminRoutes(parts: Parts) {
       admin(
         'adminCreateBan',
         'Bans a mail domain, an address or a network: registration and login, also by the platform, are refused with the reason `banned`, and no session of theirs can be refreshed. Those of a network end at once. A repeated ban changes reason and end.',
-        { 201: Ban },
-        { body: NewBan },
+        { 201: Ban, body: NewBan },
       ),
     )
     .delete(
