@@ -8,7 +8,7 @@ import type { ActorType } from '../lib/vocabulary.ts'
 import { isAddressHash, loadAddressHash } from './keyed-hash.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
-import { eachOf, listById, placeholders } from './statements.ts'
+import { eachOf, listById, prepareInsert } from './statements.ts'
 
 /** The actions of the log, each with the type of its target. Modules add theirs. */
 export interface AuditActions {
@@ -76,7 +76,7 @@ export type AuditTrail = ReturnType<typeof createAuditTrail>
 /** The audit log. Each row is written in the same transaction as the action it records; triggers make the rows
  *  immutable. */
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
-  const insert = lazy(() => orm.insert(auditLog).values(placeholders(auditLog)).prepare())
+  const insert = lazy(() => prepareInsert(orm.$client, auditLog))
 
   function listBy(userId: string, limit: number, after = ''): AuditRow[] {
     const next = and(eq(auditLog.actorId, userId), gt(auditLog.id, after))
@@ -92,7 +92,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
 
   return {
     record({ action, actor, target, ip, details }: AuditEntry): void {
-      insert().run({
+      insert()({
         id: newId(),
         at: clock.now(),
         action,

@@ -9,7 +9,6 @@ import {
   gt,
   is,
   lt,
-  type Placeholder,
   type SQL,
   sql,
 } from 'drizzle-orm'
@@ -19,11 +18,6 @@ import { type Listing, type ListRange, listByPosition } from '../lib/list-range.
 import type { Orm } from './open.ts'
 
 const chunkSize = 200
-
-export function placeholders<T extends SQLiteTable>(table: T) {
-  const names = Object.keys(getTableColumns(table)).map((name) => [name, sql.placeholder(name)])
-  return Object.fromEntries(names) as Record<keyof T['$inferInsert'], Placeholder>
-}
 
 /** Prepares statements of plain SQL when they are first used. */
 export const lazyStatements =
@@ -39,17 +33,19 @@ export function selectList(from: SQLiteTable | Record<string, SQLiteColumn>): st
     .join(', ')
 }
 
-/** A prepared INSERT of whole rows in plain SQL: three times as fast as the ORM's. Used on the path of every message. */
+/** A prepared INSERT of whole rows in plain SQL: three times as fast as the ORM's. */
 export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T) {
-  type Row = T['$inferSelect'] & Record<string, string | number | null>
   const columns = Object.entries(getTableColumns(table))
   const names = columns.map(([, column]) => `"${column.name}"`)
-  const keys = columns.map(([key]) => key)
   const statement: Statement = sqlite.prepare(
-    `INSERT INTO ${getTableName(table)} (${names}) VALUES (${keys.map(() => '?')})`,
+    `INSERT INTO ${getTableName(table)} (${names}) VALUES (${names.map(() => '?')})`,
   )
   return (row: T['$inferSelect']) => {
-    statement.run(...keys.map((key) => (row as Row)[key] ?? null))
+    const values = columns.map(([key, column]) => {
+      const value = row[key] ?? null
+      return value === null ? null : column.mapToDriverValue(value)
+    })
+    statement.run(...(values as SQLQueryBindings[])) // what the columns store
   }
 }
 

@@ -6,7 +6,7 @@ import {
   notifications,
   users,
 } from '../../db/schema.ts'
-import { eachOf, listById, placeholders } from '../../db/statements.ts'
+import { eachOf, listById, prepareInsert } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { lazy } from '../../lib/lazy.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
@@ -31,7 +31,6 @@ const personIn = (key: string) => sql`json_extract(data, ${sql.raw(`'$.${key}'`)
 /** SQL over notifications and preferences. Triggers maintain the totals. The queries for each notification are prepared,
  *  because an announcement creates one for every user. */
 export function createNotificationStore(orm: Orm) {
-  const insert = orm.insert(notifications).values(placeholders(notifications)).prepare()
   const dedupeKeys = and(
     eq(notifications.userId, value('userId')),
     eq(notifications.dedupeKey, value('dedupeKey')),
@@ -81,9 +80,7 @@ export function createNotificationStore(orm: Orm) {
   return {
     /** Undefined for an unknown or deleted user. */
     findPerson: (id: string) => person().get({ id }),
-    insert(row: NotificationRow) {
-      insert.run(row)
-    },
+    insert: prepareInsert(orm.$client, notifications),
     find: (userId: string, id: string): NotificationRow | undefined =>
       orm.select().from(notifications).where(own(userId, id)).get(),
     findByDedupeKey: (userId: string, dedupeKey: string): NotificationRow | undefined =>

@@ -18,7 +18,6 @@ import {
   eachRow,
   hasRow,
   lazyStatements,
-  placeholders,
   prepareInsert,
   selectList,
 } from '../../db/statements.ts'
@@ -86,9 +85,7 @@ export function createTicketStore(orm: Orm) {
       .orderBy(desc(seq))
       .prepare()
   })
-  const insertMessage = lazy(() =>
-    orm.insert(ticketMessages).values(placeholders(ticketMessages)).prepare(),
-  )
+  const insertMessage = lazy(() => prepareInsert(sqlite, ticketMessages))
   const insertHistory = lazy(() => prepareInsert(sqlite, ticketHistory))
 
   /** Messages with `after` < seq ≤ `until`, newest first. */
@@ -149,7 +146,7 @@ export function createTicketStore(orm: Orm) {
     eachOfUser: (userId: string) =>
       eachRow<TicketRow>((last, limit) => ofUserAfter().all(userId, last?.userSeq ?? 0, limit)),
     insertMessage(row: TicketMessageRow): void {
-      insertMessage().run(row)
+      insertMessage()(row)
     },
     listMessages,
     /** The newest messages of a ticket, oldest first, and the cursor of the earlier ones. */
