@@ -291,7 +291,7 @@ const mutations: Mutation[] = [
   },
   {
     name: 'any password confirms',
-    file: `${accounts}/address/recovery.ts`,
+    file: `${accounts}/sign-in/sessions.ts`,
     from: 'if (!(await passwords.matches(password, user.passwordHash',
     to: 'if (false && !(await passwords.matches(password, user.passwordHash',
   },

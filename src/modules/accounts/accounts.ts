@@ -113,10 +113,10 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
   const base = createAccountParts(core, { passwordCost, forget, onReachChanged })
   const { sessionStore } = base
   const bans = createBans(core, base)
-  const sessions = createSessions(core, { ...base, accessTokens, bans })
-  const parts = { ...base, bans, sessions, throttle: createLoginThrottle(core) }
-  const recovery = createRecovery(core, parts)
-  const accounts = createAccountService(core, { ...parts, recovery })
+  const throttle = createLoginThrottle(core)
+  const sessions = createSessions(core, { ...base, accessTokens, bans, throttle })
+  const parts = { ...base, bans, sessions, throttle }
+  const accounts = createAccountService(core, parts)
   const userAdmin = createUserAdmin(core, parts)
 
   const avatarUrl = createAvatarUrls(core.config.publicUrl)
@@ -189,7 +189,8 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     })
   }
 
-  const totp = createTotp(core, { ...parts, recovery })
+  const recovery = createRecovery(core, parts)
+  const totp = createTotp(core, parts)
   const own = { accounts, sessions, recovery, totp }
 
   return {

@@ -7,11 +7,10 @@ import { ipGroup } from '../../lib/ip-network.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail, storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
-import type { GivenPassword, Recovery } from './address/recovery.ts'
 import type { Bans } from './bans/bans.ts'
 import type { Authenticated, Credentials, Registration, SetUp } from './model.ts'
 import type { LoginThrottle } from './sign-in/passwords.ts'
-import type { Client, Sessions } from './sign-in/sessions.ts'
+import type { Client, GivenPassword, Sessions } from './sign-in/sessions.ts'
 import type { UserChanges, UserRow } from './store.ts'
 
 /** Actions that make a client address known for `knownFor` milliseconds. */
@@ -25,14 +24,13 @@ type Attempt = Omit<Credentials, 'email'>
 type Parts = AccountParts & {
   throttle: LoginThrottle
   sessions: Sessions
-  recovery: Recovery
   bans: Bans
 }
 
 export function createAccountService(core: Core, parts: Parts) {
   const { write, audit } = core
   const { store, sessionStore, factors, codes, oneTimeTokens, passwords } = parts
-  const { throttle, sessions, recovery, bans, sentMails, queueMail, hashAddress } = parts
+  const { throttle, sessions, bans, sentMails, queueMail, hashAddress } = parts
 
   function newUser({ email, display_name: displayName }: Registration, locale: Locale) {
     return { email: storedEmail(email), displayName, locale }
@@ -159,9 +157,9 @@ export function createAccountService(core: Core, parts: Parts) {
      *  @throws invalid_credentials (wrong password) · last_admin */
     async remove(principal: UserPrincipal, password: GivenPassword, ip: string): Promise<void> {
       const { userId } = principal
-      const confirmed = await recovery.confirm(principal, password, ip)
+      const confirmed = await sessions.confirm(principal, password, ip)
       await write(() => {
-        recovery.mustStillBeConfirmed(confirmed, principal)
+        sessions.mustStillBeConfirmed(confirmed, principal)
         parts.remove(store.own(userId), { actor: { type: 'user', id: userId }, ip })
       })
     },

@@ -7,25 +7,23 @@ import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
 import type { EmailChangeBody, PasswordChange, PasswordReset } from '../model.ts'
 import { isGuessable, type LoginThrottle } from '../sign-in/passwords.ts'
+import type { Sessions } from '../sign-in/sessions.ts'
 import { noPassword, type UserRow } from '../store.ts'
 import { lifetimeMilliseconds } from './one-time-token-store.ts'
 
 const changesPerHour = 5
 const requestsPerHour = 5
 
-/** Absent after a confirmation of the session. */
-export type GivenPassword = string | null | undefined
-
 export type Recovery = ReturnType<typeof createRecovery>
 
-type Parts = AccountParts & { throttle: LoginThrottle; bans: Bans }
+type Parts = AccountParts & { throttle: LoginThrottle; bans: Bans; sessions: Sessions }
 
 /** Changes of the password and of the e-mail address: a link to the new address confirms one, a link to the former address
  *  undoes it. */
 export function createRecovery(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core
   const { store, sessionStore, factors, oneTimeTokens, passwords, throttle } = parts
-  const { sentMails, queueMail, hashAddress, bans } = parts
+  const { sessions, sentMails, queueMail, hashAddress, bans } = parts
 
   /** The user of a token, who must still have the address that it was mailed to. */
   function holder({ userId, email }: ReturnType<typeof oneTimeTokens.redeem>): UserRow {
@@ -58,32 +56,6 @@ export function createRecovery(core: Core, parts: Parts) {
     return sessionStore.revokeAll(id, clock.now(), keptSession)
   }
 
-  /** Checks the user's password. Without a password the pipeline has checked the confirmation of the session.
-   *  @throws invalid_credentials · login_throttled · quota_exceeded (10 a minute) */
-  async function confirm(principal: UserPrincipal, password: GivenPassword, ip: string) {
-    const { userId, sessionId } = principal
-    const user = store.own(userId)
-    if (typeof password !== 'string') return user
-    // Counted per session, so that failed logins of strangers do not block a logged-in user.
-    const name = `session:${sessionId}`
-    throttle.admitConfirmation(name, ip, userId)
-    if (!(await passwords.matches(password, user.passwordHash, 'low'))) {
-      await write(() => audit.record({ action: 'password_refused', ...onOneself(userId, ip) }))
-      throw new AppError('invalid_credentials')
-    }
-    throttle.succeeded(name, ip)
-    return user
-  }
-
-  /** Called in the write after `confirm`, because the password or the session may have changed in between.
-   *  @throws session_ended · invalid_credentials */
-  function mustStillBeConfirmed(user: UserRow, principal: UserPrincipal): void {
-    if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
-    if (store.find(user.id)?.passwordHash !== user.passwordHash) {
-      throw new AppError('invalid_credentials')
-    }
-  }
-
   // Checked before hashing and again in the write, because requests may be concurrent.
   const mustHaveChangesLeft = (userId: string) =>
     audit.mustHaveLeft(userId, 'password_changed', changesPerHour)
@@ -108,17 +80,13 @@ export function createRecovery(core: Core, parts: Parts) {
     audit.mustHaveLeft(userId, 'email_change_requested', requestsPerHour)
 
   return {
-    confirm,
-    mustStillBeConfirmed,
-    markVerified,
-
     /** Marks the address that a token was mailed to as verified; the role `user` becomes `verified_user`.
      *  @throws validation_error (`token`: wrong, used, expired, or for a former address) */
     verifyEmail: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
         const user = holder(oneTimeTokens.redeem('verify_email', token))
         markVerified(user, ip)
-        return store.find(user.id) ?? user
+        return store.own(user.id)
       }),
 
     /** Sends the verification mail again, unless the address is verified.
@@ -179,11 +147,11 @@ export function createRecovery(core: Core, parts: Parts) {
       const { userId, sessionId } = principal
       const { current_password: current, new_password: password } = change
       mustHaveChangesLeft(userId)
-      const user = await confirm(principal, current, ip)
+      const user = await sessions.confirm(principal, current, ip)
       if (isGuessable(password, user)) throw invalidField('new_password', 'guessable_password')
       const passwordHash = await passwords.hash(password, 'low')
       await write(() => {
-        mustStillBeConfirmed(user, principal)
+        sessions.mustStillBeConfirmed(user, principal)
         mustHaveChangesLeft(userId)
         audit.record({ action: 'password_changed', ...onOneself(userId, ip) })
         const ended = setPassword(user, passwordHash, sessionId)
@@ -205,9 +173,9 @@ export function createRecovery(core: Core, parts: Parts) {
       const { userId } = principal
       const email = storedEmail(body.new_email)
       mustHaveRequestsLeft(userId)
-      const user = await confirm(principal, body.password, ip)
+      const user = await sessions.confirm(principal, body.password, ip)
       await write(() => {
-        mustStillBeConfirmed(user, principal)
+        sessions.mustStillBeConfirmed(user, principal)
         // A ban of the address must hold for the person.
         for (const address of [user.email, email]) bans.mustNotBeBanned(address, ip)
         if (store.find(userId)?.email === email) {
@@ -244,7 +212,7 @@ export function createRecovery(core: Core, parts: Parts) {
           queueMail('email_changed_mail', user)
         }
         audit.record({ action: 'email_changed', ...onOneself(user.id, ip) })
-        return store.find(user.id) ?? user
+        return store.own(user.id)
       }),
 
     /** Restores the former address as verified, because the account may be in other hands: ends every session, removes the
@@ -259,7 +227,7 @@ export function createRecovery(core: Core, parts: Parts) {
         store.update(user.id, { passwordHash: noPassword })
         const changedAt = expiresAt - lifetimeMilliseconds.undo_email
         const factorSince = factors.find(user.id)?.confirmedAt ?? 0
-        const owner = store.find(user.id) ?? user
+        const owner = store.own(user.id)
         if (factorSince >= changedAt) parts.removeFactor(owner, onOneself(user.id, ip))
         sessionStore.revokeAll(user.id, clock.now())
         queueMail('password_reset_mail', { id: user.id, email })

@@ -5,10 +5,12 @@ import { AppError } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
 import { parseId } from '../../../lib/ids.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
+import type { UserPrincipal } from '../../../lib/principal.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
 import { type Authenticated, type TokenSet, userView } from '../model.ts'
 import type { UserRow } from '../store.ts'
+import type { LoginThrottle } from './passwords.ts'
 import {
   longestSessionMilliseconds,
   refreshTokenMilliseconds,
@@ -22,15 +24,19 @@ const tokenPattern = /^rt_[\w-]{43}$/
 
 export type Client = { ip: string; userAgent: string | null }
 
+/** Absent after a confirmation of the session. */
+export type GivenPassword = string | null | undefined
+
 /** A new or refreshed session with its refresh token, of which only the hash is stored. */
 type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
 
 export type Sessions = ReturnType<typeof createSessions>
 
-type Parts = AccountParts & { accessTokens: AccessTokens; bans: Bans }
+type Parts = AccountParts & { accessTokens: AccessTokens; bans: Bans; throttle: LoginThrottle }
 
 /** Sessions. Each is a login on a device, with the family of its refresh tokens (RFC 9700, 4.14.2). */
-export function createSessions(core: Core, { store, sessionStore, accessTokens, bans }: Parts) {
+export function createSessions(core: Core, parts: Parts) {
+  const { store, sessionStore, passwords, accessTokens, bans, throttle } = parts
   const { write, afterCommit, audit, hub, newId, clock } = core
 
   type Family = Pick<SessionRow, 'id' | 'createdAt'>
@@ -146,6 +152,32 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens, 
         if (found?.userId !== userId || !end(found.sessionId, userId)) return
         audit.record({ action: 'logged_out', ...onOneself(userId, ip) })
       })
+    },
+
+    /** Checks the user's password. Without a password the pipeline has checked the confirmation of the session.
+     *  @throws invalid_credentials · login_throttled · quota_exceeded (10 a minute) */
+    async confirm(principal: UserPrincipal, password: GivenPassword, ip: string) {
+      const { userId, sessionId } = principal
+      const user = store.own(userId)
+      if (typeof password !== 'string') return user
+      // Counted per session, so that failed logins of strangers do not block a logged-in user.
+      const name = `session:${sessionId}`
+      throttle.admitConfirmation(name, ip, userId)
+      if (!(await passwords.matches(password, user.passwordHash, 'low'))) {
+        await write(() => audit.record({ action: 'password_refused', ...onOneself(userId, ip) }))
+        throw new AppError('invalid_credentials')
+      }
+      throttle.succeeded(name, ip)
+      return user
+    },
+
+    /** Called in the write after `confirm`, because the password or the session may have changed in between.
+     *  @throws session_ended · invalid_credentials */
+    mustStillBeConfirmed(user: UserRow, principal: UserPrincipal): void {
+      if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
+      if (store.find(user.id)?.passwordHash !== user.passwordHash) {
+        throw new AppError('invalid_credentials')
+      }
     },
 
     list: (userId: string, range: ListRange): Listing<SessionRow> =>

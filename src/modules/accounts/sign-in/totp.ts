@@ -5,10 +5,10 @@ import { AppError } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
 import type { UserPrincipal } from '../../../lib/principal.ts'
 import type { AccountParts } from '../account-parts.ts'
-import type { GivenPassword, Recovery } from '../address/recovery.ts'
 import type { CodesRenewal, FactorRemoval, OwnerProof } from '../model.ts'
 import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { LoginThrottle } from './passwords.ts'
+import type { GivenPassword, Sessions } from './sessions.ts'
 
 /** The length recommended by RFC 4226 and supported by every authenticator. */
 const secretBytes = 20
@@ -51,7 +51,7 @@ function stepOf({ secret }: FactorRow, code: string, timestamp: number): number 
   return delta === null ? undefined : totp.counter({ timestamp }) + delta
 }
 
-type Parts = AccountParts & { recovery: Recovery; throttle: LoginThrottle }
+type Parts = AccountParts & { sessions: Sessions; throttle: LoginThrottle }
 
 type CodeUse<T> = {
   ip: string
@@ -63,7 +63,7 @@ type CodeUse<T> = {
 /** The second factor: time-based one-time passwords (RFC 6238). */
 export function createTotp(core: Core, parts: Parts) {
   const { write, audit, clock, outbox, settings } = core
-  const { store, sessionStore, factors, codes, oneTimeTokens, recovery, throttle } = parts
+  const { store, sessionStore, factors, codes, oneTimeTokens, sessions, throttle } = parts
   const { sentMails, hashAddress } = parts
 
   /** Consumes a code in a session. The limit counts all sessions of the user together.
@@ -105,9 +105,9 @@ export function createTotp(core: Core, parts: Parts) {
      *  @throws totp_exists · invalid_credentials (wrong password) · login_throttled · quota_exceeded */
     async begin(principal: UserPrincipal, password: GivenPassword, ip: string) {
       const { userId } = principal
-      const user = await recovery.confirm(principal, password, ip)
+      const user = await sessions.confirm(principal, password, ip)
       return write(() => {
-        recovery.mustStillBeConfirmed(user, principal)
+        sessions.mustStillBeConfirmed(user, principal)
         if (factors.isOn(userId)) throw new AppError('totp_exists')
         const secret = new Secret({ size: secretBytes })
         factors.upsert(userId, secret.base32, clock.now())
@@ -140,11 +140,11 @@ export function createTotp(core: Core, parts: Parts) {
     async remove(principal: UserPrincipal, { password, code }: FactorRemoval, ip: string) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
-      const user = await recovery.confirm(principal, password, ip)
+      const user = await sessions.confirm(principal, password, ip)
       await withCode(userId, code, {
         ip,
         act() {
-          recovery.mustStillBeConfirmed(user, principal)
+          sessions.mustStillBeConfirmed(user, principal)
           parts.removeFactor(user, onOneself(userId, ip))
         },
       })
@@ -156,12 +156,12 @@ export function createTotp(core: Core, parts: Parts) {
     async renewCodes(principal: UserPrincipal, { password, code }: CodesRenewal, ip: string) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
-      const user = await recovery.confirm(principal, password, ip)
+      const user = await sessions.confirm(principal, password, ip)
       return withCode(userId, code, {
         ip,
         isRight: codes.useAuthenticator,
         act() {
-          recovery.mustStillBeConfirmed(user, principal)
+          sessions.mustStillBeConfirmed(user, principal)
           audit.record({ action: 'recovery_codes_renewed', ...onOneself(userId, ip) })
           return issueCodes(userId)
         },
@@ -196,9 +196,9 @@ export function createTotp(core: Core, parts: Parts) {
         })
         return
       }
-      const user = await recovery.confirm(principal, password, ip)
+      const user = await sessions.confirm(principal, password, ip)
       await write(() => {
-        recovery.mustStillBeConfirmed(user, principal)
+        sessions.mustStillBeConfirmed(user, principal)
         markConfirmed()
       })
     },
