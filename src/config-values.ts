@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { isLoopback, type Network, parseNetwork } from './http/client-ip.ts'
 import type { RateLimit } from './http/rate-limit.ts'
+import { isLoopback, type Network, parseNetwork } from './lib/ip-network.ts'
 import { normalizeEmail } from './lib/text.ts'
 import type { Bucket } from './outside/bucket.ts'
 import { parseServiceAccount, type ServiceAccount } from './outside/push/service-account.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { clientIp, parseNetwork } from '../src/http/client-ip.ts'
 import { createRateLimiter } from '../src/http/rate-limit.ts'
-import { ipGroup } from '../src/lib/ip-network.ts'
+import { clientIp, ipGroup, parseNetwork } from '../src/lib/ip-network.ts'
 import { SlidingWindow } from '../src/lib/limits.ts'
 import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'

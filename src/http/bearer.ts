@@ -1,5 +1,5 @@
 import { isSameSecret } from '../lib/hash.ts'
-import { isLoopback } from './client-ip.ts'
+import { isLoopback } from '../lib/ip-network.ts'
 import type { Access } from './request-context.ts'
 
 const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/

@@ -1,5 +1,8 @@
 import ipaddr from 'ipaddr.js'
 
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+export type Network = [Address, number]
+
 /** The addresses that share one rate limit: a single IPv4 address, or an IPv6 /64, the smallest network of a customer. */
 export function ipGroup(ip: string): string {
   return ipv6Network(ip, 64) ?? ip
@@ -31,12 +34,11 @@ export function networkText(text: string): string | undefined {
 }
 
 /** @param network as `networkText` returns it */
-export function isWithinNetwork(ip: string, network: string): boolean {
-  if (!ipaddr.isValid(ip)) return false
-  const address = ipaddr.process(ip)
-  const [base, bits] = ipaddr.parseCIDR(network)
-  return address.kind() === base.kind() && address.match(base, bits)
-}
+export const isWithinNetwork = (ip: string, network: string): boolean =>
+  ipaddr.isValid(ip) && isWithin(ipaddr.process(ip), ipaddr.parseCIDR(network))
+
+const isWithin = (address: Address, [base, bits]: Network) =>
+  address.kind() === base.kind() && address.match(base, bits)
 
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 const documentation = ipaddr.IPv6.parseCIDR('3fff::/20')
@@ -49,4 +51,47 @@ export function isPublicAddress(ip: string): boolean {
   if (address.range() !== 'unicast') return false
   if (address instanceof ipaddr.IPv4) return true
   return address.match(globalUnicast) && !address.match(documentation)
+}
+
+const ipv4Pattern = /^(\d+\.){3}\d+$/
+
+/** The address a request came from: the peer's, or, when the peer is a trusted proxy, the first untrusted one in
+ *  `X-Forwarded-For` from right to left. */
+export function clientIp(
+  peer: string | undefined,
+  forwardedFor: string | null,
+  trusted: readonly Network[],
+): string {
+  if (forwardedFor === null && peer !== undefined && ipv4Pattern.test(peer)) return peer
+  const isTrusted = (hop: Address) => trusted.some((network) => isWithin(hop, network))
+  let address = parse(peer)
+  if (!address) return 'unknown'
+  if (forwardedFor === null || !isTrusted(address)) return address.toString()
+  for (const hop of forwardedFor.split(',').reverse()) {
+    const next = parse(hop.trim())
+    if (!next) break
+    address = next
+    if (!isTrusted(address)) break
+  }
+  return address.toString()
+}
+
+export function isLoopback(host: string | undefined): boolean {
+  return host?.toLowerCase() === 'localhost' || parse(host)?.range() === 'loopback'
+}
+
+/** A CIDR block or a single address.
+ *  @throws Error when the text is neither */
+export function parseNetwork(text: string): Network {
+  if (text.includes('/')) return ipaddr.parseCIDR(text)
+  // The library also accepts `10.1` as an address.
+  if (!/^(\d+\.){3}\d+$|:/.test(text)) throw new Error('not an address')
+  const address = ipaddr.process(text)
+  return [address, address.kind() === 'ipv4' ? 32 : 128]
+}
+
+function parse(text: string | undefined): Address | undefined {
+  if (text === undefined) return undefined
+  const bare = text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+  return ipaddr.isValid(bare) ? ipaddr.process(bare) : undefined
 }
