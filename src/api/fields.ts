@@ -95,12 +95,11 @@ export const HttpUrl = (maxLength: number, annotations: Annotations = {}) =>
     format: 'uri',
     maxLength,
   })
-export const MediaType = (maxLength: number, annotations: Annotations = {}) =>
-  CheckedText(formed(isMediaType, 'media_type', maxLength), {
-    maxLength,
-    examples: [samples.file.type],
-    ...annotations,
-  })
+export const MediaType = CheckedText(formed(isMediaType, 'media_type', 127), {
+  maxLength: 127,
+  examples: [samples.file.type],
+  description: 'The media type.',
+})
 
 export const ClientId = Text(
   { min: 1, max: 64 },
@@ -186,16 +185,11 @@ export function Change<T extends TObject>(
   nullable: readonly string[] = [],
   problems: (value: Record<string, unknown>) => FieldProblems = () => ({}),
 ) {
-  const patterns = Object.keys(object['patternProperties'] ?? {}).map((text) => new RegExp(text))
-  return Refined(object, (value: Record<string, unknown>) => {
-    const isNamed = (name: string) =>
-      (Object.hasOwn(object.properties, name) || patterns.some((pattern) => pattern.test(name))) &&
-      value[name] !== undefined &&
-      (value[name] !== null || nullable.includes(name))
-    return Object.keys(value).some(isNamed)
-      ? problems(value)
-      : { body: problem('nothing_to_change') }
-  })
+  const isChange = ([name, value]: [string, unknown]) =>
+    Object.hasOwn(object.properties, name) && (value !== null || nullable.includes(name))
+  return Refined(object, (value: Record<string, unknown>) =>
+    Object.entries(value).some(isChange) ? problems(value) : { body: problem('nothing_to_change') },
+  )
 }
 
 export const OneOf = <const T extends readonly string[]>(

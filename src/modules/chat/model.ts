@@ -77,7 +77,7 @@ const fileFieldsOfMessage = {
       examples: [samples.file.size],
     }),
   ),
-  file_type: Maybe(MediaType(127, { description: 'The media type.' })),
+  file_type: Maybe(MediaType),
 }
 
 export const messageFields = {

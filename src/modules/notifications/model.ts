@@ -1,7 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import {
   Body,
-  Change,
   ClientId,
   Count,
   described,
@@ -275,7 +274,7 @@ const namesChannel = ([type, value]: [string, unknown]) => {
   )
 }
 
-export const PreferencesUpdate = Change(
+export const PreferencesUpdate = Refined(
   Body(
     'NotificationPreferencesUpdate',
     {
@@ -290,7 +289,6 @@ export const PreferencesUpdate = Change(
       ...perCustomType(channelChanges),
     },
   ),
-  [],
   (given) => {
     const wrong = Object.entries(given).flatMap(([type, value]) =>
       isCustomType(type) && value !== null
