@@ -4,7 +4,6 @@ import type { Delivered } from '../../jobs/delivery-store.ts'
 import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import { type Locale, texts } from '../../lib/i18n.ts'
-import { linkTo } from '../../lib/links.ts'
 import { createLru } from '../../lib/lru.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
 import { isVisible, plainName } from '../../lib/text.ts'
@@ -23,7 +22,7 @@ import {
   PushRefused,
   targetOf,
 } from '../../outside/push/pusher.ts'
-import type { ContentLevel } from '../../settings.ts'
+import { type ContentLevel, linkTo, type SettingValues } from '../../settings.ts'
 import type { MessagePushes, Unread } from './message-pushes.ts'
 import { isAboutBlocked, type NotificationText, textOf } from './notifier.ts'
 import type { Preferences } from './preferences.ts'
@@ -315,7 +314,7 @@ function pushableData(data: Record<string, string>) {
   return Object.fromEntries(Object.entries(data).filter(([key]) => !reservedPattern.test(key)))
 }
 
-type Links = Parameters<typeof linkTo>[0]
+type Links = SettingValues['links']
 
 /** By default the first page of the app. */
 function linked(settings: Settings, page?: string) {
