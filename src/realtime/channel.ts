@@ -24,8 +24,7 @@ import {
 import { closeCodes, type Peer } from './hub.ts'
 
 export type Replay = {
-  /** @returns the id after which the replay begins
-   *  @throws validation_error (`since`) */
+  /** @returns the id after which the replay begins */
   start(since: string): string
   /** @throws resync when more messages are missing than a replay sends */
   read(reader: Peer, since: string): Iterable<ReplayPart>
@@ -223,7 +222,6 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     handlers,
     groups,
     schemas: { received: schemasOf(received), sent: schemasOf(sent) },
-    /** @throws validation_error (`since`) */
     connect(principal: UserPrincipal, { locale, groups: subscribed, since }: Subscription) {
       const withheld = Object.entries(sent).flatMap(([type, { group }]) =>
         group === undefined || subscribed.includes(group) ? [] : [type],

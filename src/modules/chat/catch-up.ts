@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { AppError, invalidField } from '../../lib/errors.ts'
+import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type CursorRange, cutAtLimit, decodeCursor } from '../../lib/list-range.ts'
 import type { Replay } from '../../realtime/channel.ts'
@@ -56,8 +56,7 @@ export function createCatchUp(store: InboxStore) {
   const replay: Replay = {
     // A position after the newest message would withhold the next messages.
     start(since) {
-      const [id, newest] = [parseId(since), store.findNewestId()]
-      if (id === undefined) throw invalidField('since', 'id')
+      const [id, newest] = [idIn(since), store.findNewestId()]
       if (id > newest) return newest
       return id
     },
@@ -67,16 +66,17 @@ export function createCatchUp(store: InboxStore) {
 
   return {
     replay,
-    /** @throws validation_error (`since`, `cursor`) · resync (too many newer conversations or messages) */
-    list(userId: string, sinceText: string | undefined, { limit, cursor }: CursorRange) {
-      const since = sinceText === undefined ? '' : parseId(sinceText)
-      if (since === undefined) throw invalidField('since', 'id')
-      const after = cursor === undefined ? since : decodeCursor(cursor, missedPosition)[1]
+    /** @throws validation_error (`cursor`) · resync (too many newer conversations or messages) */
+    list(userId: string, since: string | undefined, { limit, cursor }: CursorRange) {
+      const after = cursor === undefined ? idIn(since) : decodeCursor(cursor, missedPosition)[1]
       const keys = listMissed(userId, after).slice(0, limit + 1)
       return cutAtLimit(store.listMessages(keys), limit, ({ id }) => ['missed', id])
     },
   }
 }
+
+// The schema of the query has checked it.
+const idIn = (since = '') => parseId(since) ?? ''
 
 function frameFor(row: MessageRow, reader: MessageReader): NewMessageFrame {
   const frame = newMessageFrame(row)

@@ -6,7 +6,6 @@ import { AppError, invalidField } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { isPublicAddress } from '../../lib/ip-network.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
-import { isHttpUrl } from '../../lib/text.ts'
 import { hostOf, type Outcome, outcomeOf, type WebhookEvent } from './deliveries.ts'
 import { type NewWebhook, testEvent, type WebhookUpdate } from './model.ts'
 import { newSecret, type Send } from './sender.ts'
@@ -40,9 +39,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
 
   /** @throws validation_error (`url`) */
   function mustBeUsable(url: string) {
-    if (!isHttpUrl(url)) throw invalidField('url', 'http_url')
-    const isUsable = config.webhookPrivate || isPublicUrl(url)
-    if (!isUsable) throw invalidField('url', 'public_url')
+    if (!config.webhookPrivate && !isPublicUrl(url)) throw invalidField('url', 'public_url')
     if (url.includes('#')) throw invalidField('url', 'no_fragment')
   }
 
