@@ -6,6 +6,7 @@ import {
   Email,
   Maybe,
   Nullable,
+  nameRule,
   OneOf,
   Sample,
   Text,
@@ -89,10 +90,7 @@ const days = Type.Integer({ minimum: 0, maximum: 36_500, examples: [0] })
 /** Every setting that an admin changes while the service runs. A test compares them with the table in the README. */
 export const definitions = {
   platform_name: setting(
-    Text(
-      { min: 1, max: 80, trimmed: true, notBlank: true, noControlCharacters: true },
-      { examples: ['Example'] },
-    ),
+    Text(nameRule, { examples: ['Example'] }),
     ({ issuer }) => issuer.slice(0, 80),
     'Name of the platform in mails, pushes, pages and authenticators.',
     'host of `PUBLIC_URL`',

@@ -10,11 +10,6 @@ declare module '*.md' {
   export default text
 }
 
-declare module '*.client.js' {
-  const text: string
-  export default text
-}
-
 declare module '*/service-worker.js' {
   const text: string
   export default text

@@ -101,6 +101,15 @@ export const MediaType = CheckedText(formed(isMediaType, 'media_type', 127), {
   description: 'The media type.',
 })
 
+/** The name of a person, a platform or a key, on one line. */
+export const nameRule = {
+  min: 1,
+  max: 80,
+  trimmed: true,
+  notBlank: true,
+  noControlCharacters: true,
+}
+
 export const ClientId = Text(
   { min: 1, max: 64 },
   {
@@ -168,6 +177,11 @@ export type Picture = { width: number; height: number; placeholder?: string }
 export const pictureView = (stored: string | null): Partial<Picture> =>
   stored === null ? {} : (JSON.parse(stored) as Picture)
 
+export const OptionalExternalId = (example: string) =>
+  Type.Optional(
+    Sample(example, 'The id that the platform gives the person; absent if there is none.'),
+  )
+
 export const UnreadCount = Schema('UnreadCount', { count: Type.Integer({ examples: [3] }) })
 
 /** Options of an object that ignores unknown fields. By default Elysia refuses them. */
@@ -202,6 +216,11 @@ export const OneOf = <const T extends readonly string[]>(
   )
 
 export const LocaleField = OneOf(locales, { title: 'Locale' })
+
+export const BroadcastStatus = OneOf(['processing', 'completed'], {
+  title: 'BroadcastStatus',
+  examples: ['completed'],
+})
 
 /** An optional field. Null counts as absent, because many clients write absent fields that way. */
 export const Maybe = <T extends TSchema>(schema: T) =>

@@ -11,6 +11,7 @@ import {
   LocaleField,
   Maybe,
   Nullable,
+  nameRule,
   OneOf,
   Rarely,
   Refined,
@@ -33,7 +34,6 @@ import type { UserRow } from './store.ts'
 
 export const passwordRule = { min: 8, max: 256 }
 
-const nameRule = { min: 1, max: 80, trimmed: true, notBlank: true, noControlCharacters: true }
 const Password = Text(passwordRule, {
   description: 'Must not be a common password, or the address or name of the account.',
   examples: [samples.password],

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
+  BroadcastStatus,
   ClientId,
   Count,
   described,
@@ -217,10 +218,7 @@ export const Broadcast = Schema('Broadcast', {
   id: Sample(samples.broadcastId),
   body: Sample(samples.text),
   recipients_count: Count(120, 'Followers until it is completed, then the copies delivered.'),
-  status: OneOf(['processing', 'completed'], {
-    title: 'BroadcastStatus',
-    examples: ['completed'],
-  }),
+  status: BroadcastStatus,
   created_at: Timestamp,
 })
 export type Broadcast = Static<typeof Broadcast>

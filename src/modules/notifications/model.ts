@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import {
   Body,
+  BroadcastStatus,
   ClientId,
   Count,
   described,
@@ -347,10 +348,7 @@ export const NewAnnouncement = Refined(
 const Announcement = Schema('Announcement', {
   broadcast_id: Sample(samples.broadcastId),
   recipients_count: Count(120, 'People of the audience.'),
-  status: OneOf(['processing', 'completed'], {
-    title: 'BroadcastStatus',
-    examples: ['completed'],
-  }),
+  status: BroadcastStatus,
 })
 export const SentAnnouncement = Schema('SentAnnouncement', {
   ...Announcement.properties,

@@ -5,7 +5,9 @@ import {
   described,
   Maybe,
   Nullable,
+  nameRule,
   OneOf,
+  OptionalExternalId,
   PersonId,
   Rarely,
   Sample,
@@ -19,16 +21,8 @@ import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { allScopes, callStates, grantableScopes, serviceScopes } from '../../lib/vocabulary.ts'
 import type { CallRow, FollowRow, ServiceKeyRow } from './store.ts'
 
-export const serviceKeyNameRule = {
-  min: 1,
-  max: 80,
-  trimmed: true,
-  notBlank: true,
-  noControlCharacters: true,
-}
-
 export const NewServiceKey = Body('NewServiceKey', {
-  name: Text(serviceKeyNameRule, {
+  name: Text(nameRule, {
     description: 'A name for the list of keys.',
     examples: ['payments'],
   }),
@@ -80,10 +74,8 @@ export const CallUpdate = Body('CallUpdate', {
   guest_id: described(PersonId(), 'The guest: an id, or `ext:` and an external id.'),
 })
 
-const description = 'The id that the platform gives the person; absent if there is none.'
-const ExternalId = (example: string) => Type.Optional(Sample(example, description))
-const hostExternalId = ExternalId('host-12')
-const guestExternalId = ExternalId(samples.guest.externalId)
+const hostExternalId = OptionalExternalId('host-12')
+const guestExternalId = OptionalExternalId(samples.guest.externalId)
 
 export const Call = Schema('Call', {
   call_session_id: Sample(samples.callId),

@@ -10,6 +10,7 @@ import {
   Nullable,
   named,
   OneOf,
+  OptionalExternalId,
   Rarely,
   Sample,
   Schema,
@@ -154,8 +155,7 @@ const gone = (id: string) => Type.Object({ id: Sample(id) })
 
 export const testEvent = 'webhook.test' as const
 
-const description = 'The id that the platform gives the person; absent if there is none.'
-const externalId = Type.Optional(Sample(samples.guest.externalId, description))
+const externalId = OptionalExternalId(samples.guest.externalId)
 
 const person = Schema('ExternalPerson', { external_id: externalId })
 const assignee = described(Nullable(person), 'The admin who looks after it.')
