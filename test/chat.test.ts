@@ -209,7 +209,7 @@ describe('the conversation list', () => {
     for (const _ of ['once', 'again']) expect((await archive('PUT')).status).toBe(204)
     expect([await shown(), await shown('?archived=true'), await badge()]).toEqual([[ac], [ab], 1])
     const exported = await service.call('GET', '/v1/users/me/export', { token: a.token })
-    expect(exported.body.conversations.map(({ id }: { id: string }) => id)).toEqual([ac, ab])
+    expect(exported.body.conversations.map(({ id }: { id: string }) => id)).toEqual([ab, ac])
     expect(
       (await service.call('GET', '/v1/chat/messages', { token: a.token })).body.data,
     ).toHaveLength(3)

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createExports } from '../src/modules/accounts/exports.ts'
+import { createChatStore } from '../src/modules/chat/store.ts'
+import { addFollowers } from './support/audience.ts'
 import { codeOf } from './support/authenticator.ts'
 import { createTestClock } from './support/clock.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
@@ -8,6 +11,11 @@ import { waitFor } from './support/wait.ts'
 
 const path = '/v1/users/me/export'
 const exportOf = (service: TestService, { token }: Person) => service.call('GET', path, { token })
+
+const insertConversation =
+  'INSERT INTO conversations (id, user_a, user_b, created_at) VALUES (?, ?, ?, 0)'
+const insertParticipant =
+  'INSERT INTO participants (user_id, conversation_id, other_user_id, last_activity_id) VALUES (?, ?, ?, ?)'
 
 /** A user with data in every table, and other users whose data must not appear. */
 async function startFull() {
@@ -126,6 +134,29 @@ describe('the export', () => {
     await answer.body?.getReader().read()
     abort.abort()
     await waitFor(async () => (await exportOf(service, a)).status === 200, 'another export')
+  })
+
+  test('contains a conversation in which somebody writes meanwhile', async () => {
+    await using service = await startService()
+    const { sqlite } = service
+    const ada = await service.register()
+    const fans = addFollowers(sqlite, ada.id, 210)
+    sqlite.transaction(() => {
+      for (const id of fans) {
+        const [userA = '', userB = ''] = [ada.id, id].sort()
+        sqlite.run(insertConversation, [id, userA, userB])
+        for (const one of [userA, userB])
+          sqlite.run(insertParticipant, [one, id, one === userA ? userB : userA, id])
+      }
+    })()
+    const listed = createChatStore(drizzle(sqlite)).eachConversation(ada.id)
+    listed.next()
+    const [oldest = '', newest = ''] = [fans[0], fans.at(-1)]
+    sqlite.run('UPDATE participants SET last_activity_id = ? WHERE conversation_id = ?', [
+      `${newest}~`,
+      oldest,
+    ])
+    expect([oldest, ...listed.map(({ id }) => id)]).toEqual(fans)
   })
 
   test.each(['logged out', 'removed'])('fails once its reader was %s', async (change) => {

@@ -2,7 +2,9 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { firstIdAt } from '../src/lib/ids.ts'
+import { createChatStore } from '../src/modules/chat/store.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -175,6 +177,18 @@ describe('messages older than message_retention_days', () => {
     await it.night()
     const { messages } = await it.get(it.b, '/v1/users/me/export')
     expect(messages.map(({ body }: { body: string }) => body)).toEqual(['new'])
+  })
+
+  test('that go during an export leave all others in it', async () => {
+    await using it = await open()
+    await Promise.all(Array.from({ length: 410 }, () => it.say('old')))
+    await it.wait(40)
+    await it.say('new')
+    await setDays(it.service, it.admin, { message_retention_days: 30 })
+    const rows = createChatStore(drizzle(it.service.sqlite)).eachOf(it.b.id)
+    rows.next()
+    await it.night()
+    expect([...rows].at(-1)?.body).toBe('new')
   })
 
   test('include notices and copies of broadcasts, and the broadcast itself', async () => {

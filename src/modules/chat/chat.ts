@@ -120,7 +120,10 @@ export function createChat(core: Core, neighbours: Neighbours) {
       },
     },
     exportOf: (userId: string) => ({
-      conversations: inbox.each(userId).map((row) => chat.item(userId, row)),
+      conversations: store.eachConversation(userId).map(({ id }) => {
+        const row = inbox.find(userId, id)
+        return row && chat.item(userId, row)
+      }),
       // The sender's export includes the original text of removed messages while it is kept.
       messages: store
         .eachOf(userId)

@@ -3,7 +3,7 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { blocks, conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
 import { isBlockedFrom, shownPerson } from '../../db/shown-person.ts'
-import { eachRow, selectList } from '../../db/statements.ts'
+import { selectList } from '../../db/statements.ts'
 import { lazy } from '../../lib/lazy.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { MessageRow } from './store.ts'
@@ -115,12 +115,6 @@ export function createInboxStore(orm: Orm) {
   )
   const newest = sqlite.prepare<{ id: string | null }, []>('SELECT max(id) AS id FROM messages')
 
-  const list = (
-    userId: string,
-    { limit, offset, before = start }: RowRange,
-    isArchived: boolean = false,
-  ) => rows().all({ userId, limit, offset, before, isArchived: isArchived ? 1 : 0 })
-
   return {
     count(userId: string, isArchived: boolean): number {
       const inbox = orm.select().from(inboxes).where(eq(inboxes.userId, userId)).get()
@@ -128,15 +122,8 @@ export function createInboxStore(orm: Orm) {
     },
     find: (userId: string, conversationId: string) => row().get({ userId, conversationId }),
     /** `before` is a `lastActivityId`. */
-    list,
-    /** Archived conversations last. */
-    *each(userId: string) {
-      for (const isArchived of [false, true]) {
-        yield* eachRow<ReturnType<typeof list>[number]>((last, limit) =>
-          list(userId, { limit, offset: 0, before: last?.lastActivityId }, isArchived),
-        )
-      }
-    },
+    list: (userId: string, { limit, offset, before = start }: RowRange, isArchived = false) =>
+      rows().all({ userId, limit, offset, before, isArchived: isArchived ? 1 : 0 }),
     /** The user's conversations with activity after message `since`. */
     listMoved: (userId: string, since: string, limit: number) => moved.all(userId, since, limit),
     /** The `seq` of the newest message up to `since`. Searches backwards to `floor`, and returns `floor` if it finds none. */

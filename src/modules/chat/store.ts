@@ -112,9 +112,16 @@ export function createChatStore(orm: Orm) {
     touchInInbox.run(...change)
   }
 
+  const eachConversation = (userId: string) =>
+    eachRow<{ id: string; otherUserId: string }>((last, limit) =>
+      ownConversations.all(userId, last?.id ?? '', limit),
+    )
+
   const eachMessage = (conversationId: string, userId: string) =>
     eachRow<MessageRow>((last, limit) => {
-      const after = last?.seq ?? (conversation.get(conversationId)?.firstSeq ?? 1) - 1
+      // Retention may have moved the first message past the last one read.
+      const { firstSeq = 1 } = conversation.get(conversationId) ?? {}
+      const after = Math.max(last?.seq ?? 0, firstSeq - 1)
       return messageRange.all(conversationId, after, after + limit).reverse()
     }).map((row) => (row.senderId === userId && row.broadcastId !== null ? undefined : row))
 
@@ -239,12 +246,12 @@ export function createChatStore(orm: Orm) {
       after: { conversationId: string; seq: number },
       limit: number,
     ): MessageRow[] => sentBy.all(userId, after.conversationId, after.seq, limit),
+    /** Every conversation of a user, by id: the order of the list changes with each message. */
+    eachConversation,
     /** Every message that a user sent or received, by conversation, oldest first. Yields undefined for copies of the user's
      *  own broadcasts. */
     eachOf: (userId: string) =>
-      eachRow<{ id: string }>((last, limit) =>
-        ownConversations.all(userId, last?.id ?? '', limit),
-      ).flatMap(({ id }) => eachMessage(id, userId)),
+      eachConversation(userId).flatMap(({ id }) => eachMessage(id, userId)),
     /** Counts messages of the other user with `after` < seq ≤ `until`. */
     countUnreadIn: (userId: string, conversationId: string, after: number, until: number): number =>
       countFromOther.get(conversationId, after, until, userId)?.n ?? 0,
