@@ -29,6 +29,15 @@ const runs = (service: TestService) =>
     .all()
     .map(({ details }) => JSON.parse(details))
 
+/** The frames to a person from now on. */
+function framesTo({ hub }: TestService, { id: userId }: Person) {
+  const frames: unknown[] = []
+  const send = (text: string) => frames.push(JSON.parse(text)) > 0
+  const peer = { userId, sessionId: '', role: 'user', mayAdminister: false, send } as const
+  hub.add({ ...peer, wants: () => true, isBehind: () => false, drop() {}, close() {} })
+  return frames
+}
+
 /** A service in which two people wrote three messages, the last of them on the 40th day. */
 async function open() {
   const clock = createTestClock()
@@ -264,6 +273,7 @@ describe('tickets closed for longer than ticket_retention_days', () => {
     await setDays(it.service, it.admin, { ticket_retention_days: 30 })
     const { tickets } = await it.get(it.admin, '/v1/admin/retention')
     expect(tickets).toEqual({ days: 30, due: 1, held: 0 })
+    const frames = framesTo(it.service, it.a)
     await it.night()
 
     expect(await list()).toEqual(['young', 'open'])
@@ -274,6 +284,7 @@ describe('tickets closed for longer than ticket_retention_days', () => {
     expect(indexed.values('note')).toEqual([])
     expect(it.service.sqlite.query('SELECT * FROM file_uses').all()).toEqual([])
     expect(answers()).toBe(0)
+    expect(frames).toContainEqual({ type: 'notifications_read', unread_count: 0 })
     expect(runs(it.service)).toEqual([{ messages: '0', tickets: '1' }])
     await write('next')
     expect(await list()).toEqual(['next', 'young', 'open'])

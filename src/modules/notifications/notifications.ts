@@ -113,7 +113,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     mailPreferences: createMailPreferences(parts),
     wantsMail: (userId: string, type: PreferenceType) => preferences.channelsOf(userId, type).email,
     notify: notifier.notify,
-    forgetReplies: store.deleteOfTicket,
+    forgetReplies: notifier.forgetReplies,
     pushMessage(message: Arrived): void {
       messagePushes.arrived(message)
       if (!message.isCopy) unreadMail.arrived(message.recipientId)

@@ -171,6 +171,13 @@ export function createNotifier(core: Core, parts: Parts) {
       store.updateTexts({ ...row, data, ...usual })
     },
 
+    /** Deletes the notifications about answers in a ticket, inside a `write`. */
+    forgetReplies(userId: string, ticketId: string): void {
+      const { unread } = store.count(userId)
+      store.deleteOfTicket(userId, ticketId)
+      if (store.count(userId).unread < unread) publishRead(userId)
+    },
+
     list: store.list,
 
     unreadCount: (userId: string): number => store.count(userId).unread,
