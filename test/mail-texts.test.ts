@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { locales, texts } from '../src/lib/i18n.ts'
 import { mailKinds } from '../src/lib/mail-texts.ts'
 import { textOn } from '../src/outside/mail/face.ts'
@@ -196,6 +196,11 @@ describe('texts of the platform', () => {
 })
 
 describe('unsubscribing', () => {
+  // Each mail takes three minutes.
+  beforeEach(async () => {
+    for (const person of [user, admin]) Object.assign(person, await service.login(person.email))
+    service.trust(admin)
+  })
   const preferences = async () =>
     (await service.call('GET', '/v1/notifications/preferences', { token: user.token })).body
   const fetchPage = async (url: string, form?: Record<string, string> | FormData) => {
@@ -296,6 +301,25 @@ describe('unsubscribing', () => {
     const large = new FormData()
     large.set('on', 'a'.repeat(70_000))
     expect((await fetchPage(url, large)).status).toBe(413)
+  })
+
+  test('of a former address, which others may read, changes nothing', async () => {
+    service.sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [user.id])
+    const url = await receiveMail()
+    const before = await preferences()
+    const { token } = await service.issueKey()
+    const move = (email: string) =>
+      service.call('PATCH', `/v1/service/users/${user.id}`, {
+        token,
+        body: { email, email_verified: true },
+      })
+    expect((await move('corrected@example.com')).status).toBe(200)
+    for (const form of [stop, { save: '1' }]) {
+      const { status, text } = await fetchPage(url, form)
+      expect([status, text.includes(texts.en.mailPreferences.gone)]).toEqual([200, true])
+    }
+    expect(await preferences()).toEqual(before)
+    await move(user.email)
   })
 
   test('of a removed person is answered kindly', async () => {

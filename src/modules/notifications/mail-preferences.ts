@@ -8,10 +8,12 @@ type Parts = { links: PreferenceLinks; preferences: Preferences; store: Notifica
 
 /** Preferences by the address in a mail, without a login. */
 export function createMailPreferences({ links, preferences, store }: Parts) {
-  /** Undefined for an address that was not made here, and for a removed person. */
+  /** Undefined for an address that was not made here, for a removed person, and in a mail to a former address, which may be
+   *  in other hands. */
   function personOf(token: string) {
     const link = links.read(token)
-    return link && store.findPerson(link.userId) ? link : undefined
+    const person = link && store.findPerson(link.userId)
+    return person && link.wasSentTo(person.email) ? link : undefined
   }
 
   /** Every type that the person may want to switch off. */
@@ -25,7 +27,7 @@ export function createMailPreferences({ links, preferences, store }: Parts) {
 
   return {
     isSigned: (token: string) => links.read(token) !== undefined,
-    /** The types of the mail, and the channels by type; undefined for a removed person. */
+    /** The types of the mail, and the channels by type; undefined for a removed person and a former address. */
     find(token: string) {
       const person = personOf(token)
       return person && { about: person.types, types: typesFor(person.userId) }

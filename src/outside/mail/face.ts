@@ -13,7 +13,7 @@ export function createPlatformMailer(mailer: Mailer<SentMail>, style: Style): Ma
   const { settings, links, issuer } = style
   return {
     send({ face = settings, about, id, ...mail }) {
-      const unsubscribeUrl = about && links.urlFor(about.userId, about.types, mail.locale)
+      const unsubscribeUrl = about && links.urlFor({ ...about, address: mail.to }, mail.locale)
       const messageId = `<${id.toLowerCase()}@${issuer}>`
       return mailer.send(inPlatformStyle({ ...mail, unsubscribeUrl, messageId }, face))
     },
