@@ -786,6 +786,8 @@ describe('quiet hours', () => {
     all.google.respondFcm({ status: 503 })
     await service.call('PUT', `/v1/service/follows/${host.id}/${guest.id}`, { token: key })
     await all.until(() => all.google.sends.length === 1)
+    // Otherwise its next attempt would count from the later time.
+    await waitFor(() => countJobs(service, 'attempts = 1') === 1, 'the failure to be stored')
     await service.call('PUT', `/v1/users/blocks/${guest.id}`, { token: host.token })
     clock.advance(200_000)
     await all.settle()
