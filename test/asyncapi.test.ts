@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import specification from '@asyncapi/specs/schemas/3.0.0.json' with { type: 'json' }
-import Ajv from 'ajv'
+import Ajv, { type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import { startService, type TestService } from './support/service.ts'
 
@@ -15,11 +15,15 @@ async function described(service: TestService): Promise<Json> {
 function createJudge(document: Json) {
   const ajv = new Ajv({ strict: false, allErrors: true })
   addFormats(ajv)
+  const compiled = new Map<string, ValidateFunction>()
   return (from: 'client' | 'server', frame: Json) => {
-    const message = document.components.messages[`${from}_${frame.type}`]
-    const { schema } = message.payload
-    ajv.validate({ ...schema, components: document.components }, frame)
-    return ajv.errors
+    const name = `${from}_${frame.type}`
+    const { components } = document
+    const { schema } = components.messages[name].payload
+    const validate = compiled.get(name) ?? ajv.compile({ ...schema, components })
+    compiled.set(name, validate)
+    validate(frame)
+    return validate.errors ?? null
   }
 }
 

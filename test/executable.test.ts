@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
@@ -14,12 +14,19 @@ import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
 
 const workshop = temporaryDirectory()
-const { path: executable, inputs } = await built()
+const { path: executable, inputs, emptyData } = await built()
 afterAll(() => workshop[Symbol.dispose]())
 
 function emptyFolder(name: string) {
   const path = join(workshop.path, name)
   mkdirSync(path)
+  return path
+}
+
+/** With the data of a first start: generating keys takes most of one. */
+function usedFolder(name: string) {
+  const path = emptyFolder(name)
+  cpSync(emptyData, join(path, 'data'), { recursive: true })
   return path
 }
 
@@ -64,7 +71,7 @@ test('two people register and talk over both transports, and everything survives
 })
 
 test('keeps its WAL short: the checkpoint worker is in the executable', async () => {
-  await using server = await startServer({ command: [executable], cwd: emptyFolder('worker') })
+  await using server = await startServer({ command: [executable], cwd: usedFolder('worker') })
   const { a, conversationId } = await meet(server.base)
   const path = `/v1/chat/conversations/${conversationId}/messages`
   for (let n = 0; n < 20; n++) {
@@ -78,7 +85,7 @@ test('keeps its WAL short: the checkpoint worker is in the executable', async ()
 })
 
 test('commands work in it', async () => {
-  const cwd = emptyFolder('commands')
+  const cwd = usedFolder('commands')
   const server = await startServer({ command: [executable], cwd })
   await server.kill('SIGTERM')
   expect(command(cwd, 'version')).toMatchObject({
@@ -93,7 +100,7 @@ test('commands work in it', async () => {
 })
 
 test('serves the client with its types and a service worker', async () => {
-  await using server = await startServer({ command: [executable], cwd: emptyFolder('client') })
+  await using server = await startServer({ command: [executable], cwd: usedFolder('client') })
   const read = async (path: string) => (await fetch(server.base + path)).text()
   expect(await read('/client.js')).toBe(clientScript())
   expect(await read('/state.js')).toBe(stateScript())
@@ -114,12 +121,12 @@ test('ignores files in its working directory', () => {
 })
 
 test('a taken port is reported in one line, and the process exits', async () => {
-  await using first = await startServer({ command: [executable], cwd: emptyFolder('first') })
+  await using first = await startServer({ command: [executable], cwd: usedFolder('first') })
   const { port } = new URL(first.base)
   const environment = { PORT: port }
   const second = await startServer({
     command: [executable],
-    cwd: emptyFolder('second'),
+    cwd: usedFolder('second'),
     environment,
   }).catch(({ message }: Error) => message)
   expect(second).toMatch(/ended with 1: hostline: cannot listen on 127\.0\.0\.1:\d+: .*in use/)
@@ -137,7 +144,7 @@ test('the sources start on an empty directory, too', async () => {
 const { openssl } = tools
 
 test.skipIf(!openssl)('serves https and wss with a certificate of its own', async () => {
-  const cwd = emptyFolder('tls')
+  const cwd = usedFolder('tls')
   const { cert, key } = await makeCertificate(cwd)
   const environment = { TLS_CERT: cert, TLS_KEY: key }
   await using server = await startServer({ command: [executable], cwd, environment })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import type { ValidateFunction } from 'ajv'
 import Ajv2020 from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { describedRoutes } from '../src/http/route-table.ts'
@@ -27,6 +28,7 @@ function createJudge(document: Json) {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats(ajv)
   ajv.addSchema(document, 'api')
+  const compiled = new Map<string, ValidateFunction>()
   const lookUp = (steps: readonly string[]): Json =>
     steps.reduce((at: Json, key) => at?.[key], document)
 
@@ -52,7 +54,8 @@ function createJudge(document: Json) {
       }
     // Referenced by its URL, so that shared schemas are compiled once.
     const address = [...steps, 'content', 'application/json', 'schema'].map(asStep).join('/')
-    const validate = ajv.compile({ $ref: `api#/${address}` })
+    const validate = compiled.get(address) ?? ajv.compile({ $ref: `api#/${address}` })
+    compiled.set(address, validate)
     validate(body)
     return { missing, errors: validate.errors ?? [] }
   }
@@ -421,11 +424,17 @@ function wordsOf(field: Json, ...documents: Json[]): string | undefined {
   )
 }
 
-/** Every node with examples, and the URL of its schema. */
-function* illustrated(node: Json, at = ''): Generator<{ schema: string; values: Json[] }> {
+/** Every node with examples, and the URL and the text of its schema. */
+function* illustrated(
+  node: Json,
+  at = '',
+): Generator<{ schema: string; text: string; values: Json[] }> {
   if (typeof node !== 'object' || node === null) return
   const values = examplesIn(node)
-  if (values.length > 0) yield { schema: node.schema ? `${at}/schema` : at, values }
+  if (values.length > 0) {
+    const text = JSON.stringify(node.schema ?? node)
+    yield { schema: node.schema ? `${at}/schema` : at, text, values }
+  }
   for (const [key, part] of Object.entries(node)) {
     if (!['example', 'examples'].includes(key)) yield* illustrated(part, `${at}/${asStep(key)}`)
   }
@@ -455,8 +464,11 @@ describe('the examples', () => {
     ajv.addSchema(document, 'api')
     const found = [...illustrated(document)]
     expect(found.length).toBeGreaterThan(500)
-    for (const { schema, values } of found) {
-      const validate = ajv.compile({ $ref: `api#${schema}` })
+    // Many fields have the same schema, which is compiled once.
+    const compiled = new Map<string, ValidateFunction>()
+    for (const { schema, text, values } of found) {
+      const validate = compiled.get(text) ?? ajv.compile({ $ref: `api#${schema}` })
+      compiled.set(text, validate)
       for (const value of values) {
         validate(value)
         expect([schema, value, validate.errors]).toEqual([schema, value, null])
