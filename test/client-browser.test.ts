@@ -1,11 +1,11 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { borrowPage, returnPage } from './support/browser.ts'
 import { createConsumer } from './support/consumers.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
-import { testAtLength } from './support/faults.ts'
+import { describeAtLength, testAtLength } from './support/faults.ts'
 import { startService, type TestService } from './support/service.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
@@ -21,13 +21,6 @@ const consumer = createConsumer({
     client.on('new_message', ({ message }) => bodies.push(message.body))
     client.restore()`,
 })
-await consumer.addClient()
-mkdirSync(consumer.path('public'))
-await Bun.write(
-  consumer.path('public/service-worker.js'),
-  Bun.file(consumer.path('node_modules/hostline-client/service-worker.js')),
-)
-const built = await consumer.tool('vite', 'build', '--logLevel', 'error')
 afterAll(() => consumer[Symbol.dispose]())
 
 /** The app in a browser, served by another host than the service. */
@@ -62,41 +55,55 @@ async function startApp({ host }: { host: string }) {
   }
 }
 
-describe.skipIf(!tools.chromium)('an app built with Vite, in a browser', () => {
-  test('builds without a warning', () => {
+describeAtLength.skipIf(!tools.chromium)('an app built with Vite, in a browser', () => {
+  let built: Awaited<ReturnType<typeof consumer.tool>>
+  beforeAll(async () => {
+    await consumer.addClient()
+    mkdirSync(consumer.path('public'))
+    await Bun.write(
+      consumer.path('public/service-worker.js'),
+      Bun.file(consumer.path('node_modules/hostline-client/service-worker.js')),
+    )
+    built = await consumer.tool('vite', 'build', '--logLevel', 'error')
+  })
+
+  testAtLength('builds without a warning', () => {
     expect(built).toEqual({ exitCode: 0, output: '' })
   })
 
-  test('chats from an insecure origin, shares a session between tabs and continues after a reload', async () => {
-    await using all = await startApp({ host: 'app.test' })
-    const one = await all.open()
-    const other = await all.open(await one.context().newPage())
-    const bob = await all.service.register('bob')
-    expect(await one.evaluate('[isSecureContext, typeof crypto.randomUUID]')).toEqual([
-      false,
-      'undefined',
-    ])
-    await one.evaluate(`client.register({ email: 'ada@example.com', password: 'correct horse' })`)
-    await other.evaluate('client.restore()')
-    await one.evaluate('client.connect()')
-    const id = await one.evaluate(`client.conversations.open('${bob.id}').then(({ id }) => id)`)
-    await one.evaluate(`client.send('${id}', { body: 'hello' })`)
-    await one.waitForFunction(`bodies.includes('hello')`)
+  testAtLength(
+    'chats from an insecure origin, shares a session between tabs and continues after a reload',
+    async () => {
+      await using all = await startApp({ host: 'app.test' })
+      const one = await all.open()
+      const other = await all.open(await one.context().newPage())
+      const bob = await all.service.register('bob')
+      expect(await one.evaluate('[isSecureContext, typeof crypto.randomUUID]')).toEqual([
+        false,
+        'undefined',
+      ])
+      await one.evaluate(`client.register({ email: 'ada@example.com', password: 'correct horse' })`)
+      await other.evaluate('client.restore()')
+      await one.evaluate('client.connect()')
+      const id = await one.evaluate(`client.conversations.open('${bob.id}').then(({ id }) => id)`)
+      await one.evaluate(`client.send('${id}', { body: 'hello' })`)
+      await one.waitForFunction(`bodies.includes('hello')`)
 
-    // Both tabs find at the same moment that the token is refused.
-    await one.evaluate(`{
+      // Both tabs find at the same moment that the token is refused.
+      await one.evaluate(`{
       const key = Object.keys(localStorage).find((key) => key.endsWith(' session'))
       const stored = JSON.parse(localStorage.getItem(key))
       localStorage.setItem(key, JSON.stringify({ ...stored, accessToken: 'not.a.token' }))
     }`)
-    for (const tab of [one, other]) await tab.reload()
-    const people = await Promise.all(
-      [one, other].map((tab) => tab.evaluate('client.account.get()')),
-    )
-    expect(people).toMatchObject([{ email: 'ada@example.com' }, { email: 'ada@example.com' }])
-    expect(await other.evaluate('client.user().email')).toBe('ada@example.com')
-    await other.close()
-  })
+      for (const tab of [one, other]) await tab.reload()
+      const people = await Promise.all(
+        [one, other].map((tab) => tab.evaluate('client.account.get()')),
+      )
+      expect(people).toMatchObject([{ email: 'ada@example.com' }, { email: 'ada@example.com' }])
+      expect(await other.evaluate('client.user().email')).toBe('ada@example.com')
+      await other.close()
+    },
+  )
 
   testAtLength('sends messages after a reload that it could not send before', async () => {
     await using all = await startApp({ host: 'app.test' })
@@ -164,38 +171,41 @@ describe.skipIf(!tools.chromium)('an app built with Vite, in a browser', () => {
     expect(await page.locator('li').allTextContents()).toEqual(['Hello Bob', 'Hello Ada'])
   })
 
-  test('shows a push with the package’s service worker, also without an open page', async () => {
-    await using all = await startApp({ host: 'localhost' })
-    const page = await all.open()
-    await page.context().grantPermissions(['notifications'], { origin: all.origin })
-    const devtools = await page.context().newCDPSession(page)
-    const registered = new Promise<string>((resolve) => {
-      devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: [first] }) => {
-        if (first) resolve(first.registrationId)
+  testAtLength(
+    'shows a push with the package’s service worker, also without an open page',
+    async () => {
+      await using all = await startApp({ host: 'localhost' })
+      const page = await all.open()
+      await page.context().grantPermissions(['notifications'], { origin: all.origin })
+      const devtools = await page.context().newCDPSession(page)
+      const registered = new Promise<string>((resolve) => {
+        devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: [first] }) => {
+          if (first) resolve(first.registrationId)
+        })
       })
-    })
-    await devtools.send('ServiceWorker.enable')
-    await page.evaluate(`navigator.serviceWorker.register('/service-worker.js')
+      await devtools.send('ServiceWorker.enable')
+      await page.evaluate(`navigator.serviceWorker.register('/service-worker.js')
       .then(() => navigator.serviceWorker.ready).then(() => true)`)
-    const registrationId = await registered
-    const data = JSON.stringify({
-      title: 'Bob',
-      body: 'hello',
-      data: { type: 'chat_message' },
-      tag: 'c',
-    })
-    await devtools.send('ServiceWorker.deliverPushMessage', {
-      origin: all.origin,
-      registrationId,
-      data,
-    })
-    const shown = `navigator.serviceWorker.ready.then((it) => it.getNotifications()).then((all) =>
+      const registrationId = await registered
+      const data = JSON.stringify({
+        title: 'Bob',
+        body: 'hello',
+        data: { type: 'chat_message' },
+        tag: 'c',
+      })
+      await devtools.send('ServiceWorker.deliverPushMessage', {
+        origin: all.origin,
+        registrationId,
+        data,
+      })
+      const shown = `navigator.serviceWorker.ready.then((it) => it.getNotifications()).then((all) =>
       all.map(({ title, body, data, tag }) => ({ title, body, data, tag })))`
-    await page.waitForFunction(`${shown}.then((all) => all.length > 0)`)
-    expect(await page.evaluate(shown)).toEqual([
-      { title: 'Bob', body: 'hello', data: { type: 'chat_message' }, tag: 'c' },
-    ])
-  })
+      await page.waitForFunction(`${shown}.then((all) => all.length > 0)`)
+      expect(await page.evaluate(shown)).toEqual([
+        { title: 'Bob', body: 'hello', data: { type: 'chat_message' }, tag: 'c' },
+      ])
+    },
+  )
 })
 
 async function greet(service: TestService) {

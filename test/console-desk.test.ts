@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { testAtLength } from './support/faults.ts'
+import { describeAtLength, testAtLength } from './support/faults.ts'
 import { png } from './support/files.ts'
 import {
   choose,
@@ -16,7 +16,7 @@ import { waitFor, waitOut } from './support/wait.ts'
 
 const tickets = '/v1/admin/support/tickets'
 
-describe.skipIf(!tools.chromium)('the desk', () => {
+describeAtLength.skipIf(!tools.chromium)('the desk', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let admin: ReturnType<typeof pages.as>
   let page: Page
@@ -74,7 +74,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const row = (text: string) => page.locator('.ticket-row', { hasText: text })
 
-  test('the ticket that has waited longest is answered by keyboard alone', async () => {
+  testAtLength('the ticket that has waited longest is answered by keyboard alone', async () => {
     const nina = await customer('Nina')
     await nina.wear(await nina.upload('face.png', 'image/png', png))
     const id = await nina.open('Payout is late')
@@ -410,7 +410,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
-  test('what another desk changes while the ticket is read is read again', async () => {
+  testAtLength('what another desk changes while the ticket is read is read again', async () => {
     const id = await (await customer('Lea')).open('Two notes')
     const path = `${tickets}/${id}`
     const frames: string[] = []

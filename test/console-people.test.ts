@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import type { Page, Route } from 'playwright-core'
 import { type Locale, locales } from '../src/lib/i18n.ts'
-import { testAtLength } from './support/faults.ts'
+import { describeAtLength, testAtLength } from './support/faults.ts'
 import {
   choose,
   expectAccessible,
@@ -21,7 +21,7 @@ async function loseAnswer(route: Route) {
   await route.abort()
 }
 
-describe.skipIf(!tools.chromium)('people and reports in the console', () => {
+describeAtLength.skipIf(!tools.chromium)('people and reports in the console', () => {
   let pages: Pages
   let page: Page
   let nina: Person
@@ -69,48 +69,51 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
   }
   const report = (body: object) => pages.as(nina.token)('POST', '/v1/reports', body)
 
-  test('a report arrives live with its context, and actions on it appear at once', async () => {
-    const { path, messageId } = await talk()
-    await page.getByText('Nothing is open').waitFor()
-    await page.getByText('Live').waitFor()
-    await expectAccessible(page)
-    await report({ message_id: messageId, reason: 'fraud', body: 'He wants my money.' })
-    await page.getByRole('link', { name: /Mallory.*Fraud · message, from Nina/ }).click()
-    await page.getByText('He wants my money.').waitFor()
-    const said = page.getByRole('region', { name: 'Conversation' }).getByRole('listitem')
-    expect(await said.locator('.prose').allTextContents()).toEqual([
-      'Hello Mallory',
-      'Send me your card number',
-      'No, thank you',
-      'Moved to 15:00',
-    ])
-    expect(await said.nth(3).textContent()).toContain('Notice of the platform')
-    expect(await said.nth(1).textContent()).toContain('Reported message')
-    await expectAccessible(page)
+  testAtLength(
+    'a report arrives live with its context, and actions on it appear at once',
+    async () => {
+      const { path, messageId } = await talk()
+      await page.getByText('Nothing is open').waitFor()
+      await page.getByText('Live').waitFor()
+      await expectAccessible(page)
+      await report({ message_id: messageId, reason: 'fraud', body: 'He wants my money.' })
+      await page.getByRole('link', { name: /Mallory.*Fraud · message, from Nina/ }).click()
+      await page.getByText('He wants my money.').waitFor()
+      const said = page.getByRole('region', { name: 'Conversation' }).getByRole('listitem')
+      expect(await said.locator('.prose').allTextContents()).toEqual([
+        'Hello Mallory',
+        'Send me your card number',
+        'No, thank you',
+        'Moved to 15:00',
+      ])
+      expect(await said.nth(3).textContent()).toContain('Notice of the platform')
+      expect(await said.nth(1).textContent()).toContain('Reported message')
+      await expectAccessible(page)
 
-    await press('Remove the message…')
-    await agree('Remove the message')
-    await page.getByText('Removed for both of them').waitFor()
-    await page.reload()
-    await page.getByText('Removed for both of them').waitFor()
-    const { body } = await pages.as(nina.token)('GET', path)
-    expect(body.data[2]).toMatchObject({ id: messageId, body: '' })
+      await press('Remove the message…')
+      await agree('Remove the message')
+      await page.getByText('Removed for both of them').waitFor()
+      await page.reload()
+      await page.getByText('Removed for both of them').waitFor()
+      const { body } = await pages.as(nina.token)('GET', path)
+      expect(body.data[2]).toMatchObject({ id: messageId, body: '' })
 
-    await press('Disable the person…')
-    await agree('Disable')
-    await confirmIdentity()
-    await page.getByText('Disabled', { exact: true }).waitFor()
-    expect((await pages.as(mallory.token)('GET', '/v1/users/me')).status).toBe(401)
+      await press('Disable the person…')
+      await agree('Disable')
+      await confirmIdentity()
+      await page.getByText('Disabled', { exact: true }).waitFor()
+      expect((await pages.as(mallory.token)('GET', '/v1/users/me')).status).toBe(401)
 
-    await page.keyboard.press('e')
-    await page.getByLabel('Note').fill('Mallory is out.')
-    await agree('Resolve')
-    await page.getByText('Mallory is out.').waitFor()
-    await page.getByText('Nothing is open').waitFor()
-    await page.getByRole('link', { name: 'Resolved', exact: true }).click()
-    await page.getByRole('link', { name: /Mallory.*Fraud/ }).waitFor()
-    await expectNarrowAccessible(page)
-  })
+      await page.keyboard.press('e')
+      await page.getByLabel('Note').fill('Mallory is out.')
+      await agree('Resolve')
+      await page.getByText('Mallory is out.').waitFor()
+      await page.getByText('Nothing is open').waitFor()
+      await page.getByRole('link', { name: 'Resolved', exact: true }).click()
+      await page.getByRole('link', { name: /Mallory.*Fraud/ }).waitFor()
+      await expectNarrowAccessible(page)
+    },
+  )
 
   testAtLength('a person is purged after their name was typed', async () => {
     const { id, token } = await pages.register('Petra')
@@ -207,66 +210,69 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
     await page.reload()
   })
 
-  test('a person is found by part of the name, made a host, logged out, verified and removed', async () => {
-    const paula = await pages.register('Paula')
-    await show('People')
-    await page.getByRole('list', { name: 'People' }).getByText('Nina', { exact: true }).waitFor()
-    await page.keyboard.press('/')
-    await page.keyboard.type('aul')
-    await page.waitForURL('**/console/people?q=aul')
-    await page.getByText('Nina', { exact: true }).waitFor({ state: 'detached' })
-    await expectAccessible(page)
-    await page.getByRole('link', { name: /Paula/ }).click()
-    await press('Change the role…')
-    await page.getByRole('radio', { name: /Host/ }).check()
-    await expectAccessible(page, 'dialog')
-    await agree('Change the role')
-    await page.getByText('Paula is now: Host.').waitFor()
-    const { body } = await pages.as(paula.token)('GET', '/v1/users/me')
-    expect(body.role).toBe('host')
+  testAtLength(
+    'a person is found by part of the name, made a host, logged out, verified and removed',
+    async () => {
+      const paula = await pages.register('Paula')
+      await show('People')
+      await page.getByRole('list', { name: 'People' }).getByText('Nina', { exact: true }).waitFor()
+      await page.keyboard.press('/')
+      await page.keyboard.type('aul')
+      await page.waitForURL('**/console/people?q=aul')
+      await page.getByText('Nina', { exact: true }).waitFor({ state: 'detached' })
+      await expectAccessible(page)
+      await page.getByRole('link', { name: /Paula/ }).click()
+      await press('Change the role…')
+      await page.getByRole('radio', { name: /Host/ }).check()
+      await expectAccessible(page, 'dialog')
+      await agree('Change the role')
+      await page.getByText('Paula is now: Host.').waitFor()
+      const { body } = await pages.as(paula.token)('GET', '/v1/users/me')
+      expect(body.role).toBe('host')
 
-    await press('Open a ticket…')
-    await expectAccessible(page, 'dialog')
-    await page.getByLabel('Subject').fill('Your payout')
-    await page.getByRole('radio', { name: 'Billing' }).check()
-    await page.getByLabel('Message').fill('The bank sent it back.')
-    await page.route('**/v1/admin/support/tickets', loseAnswer, { times: 1 })
-    await agree('Send')
-    await page.getByRole('alert').waitFor()
-    await agree('Send')
-    await page.getByRole('log').getByText('The bank sent it back.').waitFor()
-    await page.goBack()
-    const opened = page.getByRole('region', { name: 'Tickets' }).getByRole('link')
-    await opened.getByText('Your payout').waitFor()
-    expect(await opened.count()).toBe(1)
+      await press('Open a ticket…')
+      await expectAccessible(page, 'dialog')
+      await page.getByLabel('Subject').fill('Your payout')
+      await page.getByRole('radio', { name: 'Billing' }).check()
+      await page.getByLabel('Message').fill('The bank sent it back.')
+      await page.route('**/v1/admin/support/tickets', loseAnswer, { times: 1 })
+      await agree('Send')
+      await page.getByRole('alert').waitFor()
+      await agree('Send')
+      await page.getByRole('log').getByText('The bank sent it back.').waitFor()
+      await page.goBack()
+      const opened = page.getByRole('region', { name: 'Tickets' }).getByRole('link')
+      await opened.getByText('Your payout').waitFor()
+      expect(await opened.count()).toBe(1)
 
-    const mails = page.getByRole('region', { name: 'Mails and pushes' })
-    await mails.getByText('Mail: Verification mail').waitFor()
-    await press('Show the sessions')
-    await page.getByText('127.0.0.1').waitFor()
-    await expectAccessible(page)
-    const download = page.waitForEvent('download')
-    await press('Export everything')
-    const exported = await Bun.file(await (await download).path()).json()
-    expect(exported.user).toMatchObject({ id: paula.id, role: 'host' })
-    await press('End all sessions…')
-    await agree('End all sessions')
-    await page.getByText('No sessions.').waitFor()
-    expect((await pages.as(paula.token)('GET', '/v1/users/me')).status).toBe(401)
+      const mails = page.getByRole('region', { name: 'Mails and pushes' })
+      await mails.getByText('Mail: Verification mail').waitFor()
+      await press('Show the sessions')
+      await page.getByText('127.0.0.1').waitFor()
+      await expectAccessible(page)
+      const download = page.waitForEvent('download')
+      await press('Export everything')
+      const exported = await Bun.file(await (await download).path()).json()
+      expect(exported.user).toMatchObject({ id: paula.id, role: 'host' })
+      await press('End all sessions…')
+      await agree('End all sessions')
+      await page.getByText('No sessions.').waitFor()
+      expect((await pages.as(paula.token)('GET', '/v1/users/me')).status).toBe(401)
 
-    await press('Verify the address…')
-    await agree('Verify')
-    await page.getByRole('definition').getByText('Verified', { exact: true }).waitFor()
+      await press('Verify the address…')
+      await agree('Verify')
+      await page.getByRole('definition').getByText('Verified', { exact: true }).waitFor()
 
-    await expectNarrowAccessible(page)
-    await press('Remove…')
-    const isLocked = page.getByRole('button', { name: 'Remove for good' }).isDisabled()
-    expect(await isLocked).toBe(true)
-    await page.getByLabel('Type “paula” to go on').fill('paula')
-    await agree('Remove for good')
-    await page.getByText('Nobody found').waitFor()
-    await expectNarrowAccessible(page)
-  })
+      await expectNarrowAccessible(page)
+      await press('Remove…')
+      const isLocked = page.getByRole('button', { name: 'Remove for good' }).isDisabled()
+      expect(await isLocked).toBe(true)
+      await page.getByLabel('Type “paula” to go on').fill('paula')
+      await agree('Remove for good')
+      await page.getByText('Nobody found').waitFor()
+      await expectNarrowAccessible(page)
+    },
+  )
 
   testAtLength('a name without spaces fits, in dialogs, too', async () => {
     const name =
@@ -386,47 +392,50 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
   )
 
   describe.each([...locales])('in %s', (locale) => {
-    // German has the longest words.
-    const inTurn = locale === 'de' ? test : testAtLength
-    inTurn('each area fits on a phone, and all of its texts are in that language', async () => {
-      const admin = await pages.trusted(pages.admin.email)
-      const hook = { url: 'https://receiver.example.com/a-long-path', events: ['user.created'] }
-      const { body } = await admin('POST', '/v1/admin/webhooks', hook)
-      await pages.as(nina.token)('PATCH', '/v1/users/me', { display_name: longName })
-      const news = { audience: 'users', user_ids: [nina.id], title: longName, body: 'Soon.' }
-      const sent = await admin('POST', '/v1/admin/notifications', { ...news, client_id: locale })
-      const reports = await admin('GET', '/v1/admin/reports?status=resolved')
-      await page.evaluate(
-        (tag) => localStorage.setItem('hostline language of console', tag),
-        locale,
-      )
-      await page.setViewportSize({ width: 390, height: 780 })
-      await page.reload()
-      await page.locator('h1').waitFor()
-      const others = await foreignTexts(locale)
-      for (const path of [
-        `people/${nina.id}`,
-        `reports/${reports.body.data[0].id}`,
-        'announcements',
-        `announcements/${sent.body.broadcast_id}`,
-        'system',
-        'system/jobs',
-        'system/webhooks',
-        `system/webhooks/${body.id}`,
-        'system/keys',
-        'system/replies',
-        'system/bans',
-        'system/audit',
-        'account',
-      ]) {
-        await page.evaluate(`(${goTo})('/console/${path}')`)
-        await page.locator('.skeleton, [aria-busy=true]').first().waitFor({ state: 'detached' })
-        const { texts, beyond } = await page.evaluate<Screen>(readScreen)
-        const isForeign = (text: string) => text.length > 2 && others.has(text)
-        const foreign = texts.filter((text) => isForeign(text) || /{(?!name)|undefined/.test(text))
-        expect({ path, foreign, beyond }).toEqual({ path, foreign: [], beyond: [] })
-      }
-    })
+    testAtLength(
+      'each area fits on a phone, and all of its texts are in that language',
+      async () => {
+        const admin = await pages.trusted(pages.admin.email)
+        const hook = { url: 'https://receiver.example.com/a-long-path', events: ['user.created'] }
+        const { body } = await admin('POST', '/v1/admin/webhooks', hook)
+        await pages.as(nina.token)('PATCH', '/v1/users/me', { display_name: longName })
+        const news = { audience: 'users', user_ids: [nina.id], title: longName, body: 'Soon.' }
+        const sent = await admin('POST', '/v1/admin/notifications', { ...news, client_id: locale })
+        const reports = await admin('GET', '/v1/admin/reports?status=resolved')
+        await page.evaluate(
+          (tag) => localStorage.setItem('hostline language of console', tag),
+          locale,
+        )
+        await page.setViewportSize({ width: 390, height: 780 })
+        await page.reload()
+        await page.locator('h1').waitFor()
+        const others = await foreignTexts(locale)
+        for (const path of [
+          `people/${nina.id}`,
+          `reports/${reports.body.data[0].id}`,
+          'announcements',
+          `announcements/${sent.body.broadcast_id}`,
+          'system',
+          'system/jobs',
+          'system/webhooks',
+          `system/webhooks/${body.id}`,
+          'system/keys',
+          'system/replies',
+          'system/bans',
+          'system/audit',
+          'account',
+        ]) {
+          await page.evaluate(`(${goTo})('/console/${path}')`)
+          await page.locator('.skeleton, [aria-busy=true]').first().waitFor({ state: 'detached' })
+          const { texts, beyond } = await page.evaluate<Screen>(readScreen)
+          const isForeign = (text: string) => text.length > 2 && others.has(text)
+          const foreign = texts.filter(
+            (text) => isForeign(text) || /{(?!name)|undefined/.test(text),
+          )
+          expect({ path, foreign, beyond }).toEqual({ path, foreign: [], beyond: [] })
+        }
+      },
+    )
   })
 })
 

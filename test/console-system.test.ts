@@ -1,12 +1,12 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import type { AuditAction } from '../src/db/audit-trail.ts'
 import type { JobKind } from '../src/jobs/outbox.ts'
 import en from '../src/web/texts/en.json'
 import { codeOf } from './support/authenticator.ts'
 import { insertDeadJob } from './support/dead-job.ts'
-import { testAtLength } from './support/faults.ts'
+import { describeAtLength, testAtLength } from './support/faults.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import {
   choose,
@@ -22,7 +22,7 @@ import { startReceiver, verify } from './support/webhook-receiver.ts'
 
 const wide = { width: 1280, height: 800 }
 
-describe.skipIf(!tools.chromium)('the system pages of the console', () => {
+describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let store: ObjectStore
   let page: Page
@@ -46,7 +46,7 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
   }
 
-  test('the overview shows warnings and the last hour by minute', async () => {
+  testAtLength('the overview shows warnings and the last hour by minute', async () => {
     await page.getByRole('heading', { name: 'Mails are not sent' }).waitFor()
     await button('Copy what to set: An admin has no second factor').waitFor()
     const chart = page.getByRole('slider', { name: /^Requests a minute/ })
@@ -143,7 +143,7 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     expect(await rows.count()).toBe(0)
   })
 
-  test('a webhook is created, tested, called for a new user and removed', async () => {
+  testAtLength('a webhook is created, tested, called for a new user and removed', async () => {
     await using receiver = startReceiver()
     await follow('Webhooks')
     await button('Add a webhook').click()
@@ -230,41 +230,44 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     expect((await answer()).status).toBe(401)
   })
 
-  test('settings show their effect while they are typed, and what another admin has changed', async () => {
-    await follow('Settings')
-    const name = page.getByLabel('Name of the platform')
-    await name.fill('Rooms')
-    await page.locator('.settings .word-mark').getByText('Rooms').waitFor()
-    await follow('Mails')
-    await follow('Settings')
-    expect(await name.inputValue()).toBe('Rooms')
-    await page.locator('.mail-body').getByText('Rooms').first().waitFor()
-    await page.getByLabel('Address for questions').fill('help')
-    await button('Save').click()
-    const problem = page.locator('.problem').getByText('must be a valid e-mail address')
-    await problem.waitFor()
-    await expectAccessible(page)
-    await page.getByLabel('Address for questions').fill('')
-    const ask = await pages.trusted((await pages.createAdmin('omar@example.com')).email)
-    await ask('PATCH', '/v1/admin/settings', { platform_name: 'Halls', accent: '#006600' })
-    await button('Save').click()
-    await page.getByText('Somebody has changed this to “Halls” meanwhile.').waitFor()
-    expect(await page.getByLabel('Colour', { exact: true }).inputValue()).toBe('#006600')
-    await button('Keep mine').click()
-    await button('Save').click()
-    await page.getByText('The settings are saved.').waitFor()
-    const { body } = await ask('GET', '/v1/admin/settings')
-    expect([body.platform_name, body.accent, body.support_email]).toEqual([
-      'Rooms',
-      '#006600',
-      null,
-    ])
-    expect(await name.inputValue()).toBe('Rooms')
-    await page.getByLabel('Days for which messages are kept').fill('30')
-    await button('Save').click()
-    await page.getByText('deletes: messages 0, tickets 0.').waitFor()
-    await expectNarrowAccessible(page)
-  })
+  testAtLength(
+    'settings show their effect while they are typed, and what another admin has changed',
+    async () => {
+      await follow('Settings')
+      const name = page.getByLabel('Name of the platform')
+      await name.fill('Rooms')
+      await page.locator('.settings .word-mark').getByText('Rooms').waitFor()
+      await follow('Mails')
+      await follow('Settings')
+      expect(await name.inputValue()).toBe('Rooms')
+      await page.locator('.mail-body').getByText('Rooms').first().waitFor()
+      await page.getByLabel('Address for questions').fill('help')
+      await button('Save').click()
+      const problem = page.locator('.problem').getByText('must be a valid e-mail address')
+      await problem.waitFor()
+      await expectAccessible(page)
+      await page.getByLabel('Address for questions').fill('')
+      const ask = await pages.trusted((await pages.createAdmin('omar@example.com')).email)
+      await ask('PATCH', '/v1/admin/settings', { platform_name: 'Halls', accent: '#006600' })
+      await button('Save').click()
+      await page.getByText('Somebody has changed this to “Halls” meanwhile.').waitFor()
+      expect(await page.getByLabel('Colour', { exact: true }).inputValue()).toBe('#006600')
+      await button('Keep mine').click()
+      await button('Save').click()
+      await page.getByText('The settings are saved.').waitFor()
+      const { body } = await ask('GET', '/v1/admin/settings')
+      expect([body.platform_name, body.accent, body.support_email]).toEqual([
+        'Rooms',
+        '#006600',
+        null,
+      ])
+      expect(await name.inputValue()).toBe('Rooms')
+      await page.getByLabel('Days for which messages are kept').fill('30')
+      await button('Save').click()
+      await page.getByText('deletes: messages 0, tickets 0.').waitFor()
+      await expectNarrowAccessible(page)
+    },
+  )
 
   testAtLength('the text of a mail is changed in one language, beside its preview', async () => {
     await follow('Mails')
@@ -490,18 +493,21 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await button('Set it up').waitFor()
   })
 
-  test('when admins need a second factor, the console requires it first and then continues', async () => {
-    await pages.stop()
-    await pages.start({ ADMIN_TOTP: 'required' })
-    await pages.open('/console/system/replies')
-    await logIn(page, pages.admin.email)
-    await page.getByRole('heading', { name: 'Set up your second factor' }).waitFor()
-    await expectAccessible(page)
-    await setUpFactor(page)
-    await button('I have saved them').click()
-    await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
-    await page.getByText('Live').waitFor()
-  })
+  testAtLength(
+    'when admins need a second factor, the console requires it first and then continues',
+    async () => {
+      await pages.stop()
+      await pages.start({ ADMIN_TOTP: 'required' })
+      await pages.open('/console/system/replies')
+      await logIn(page, pages.admin.email)
+      await page.getByRole('heading', { name: 'Set up your second factor' }).waitFor()
+      await expectAccessible(page)
+      await setUpFactor(page)
+      await button('I have saved them').click()
+      await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
+      await page.getByText('Live').waitFor()
+    },
+  )
 
   /** Another session of the admin.
    *  @returns a function for its requests */

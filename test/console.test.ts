@@ -39,29 +39,32 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await page.getByText(pages.admin.email).waitFor()
   })
 
-  test('the session of an app on the same origin survives a visit of the console', async () => {
-    const { email } = await pages.register('Ana')
-    /** Runs the client of an app in the page. */
-    const inApp = async (login?: { email: string; password: string }) => {
-      await page.goto(`${pages.base}/`)
-      return page.evaluate(
-        async ({ path, baseUrl, login }) => {
-          const { createClient, webStorage } = await import(path)
-          const client = createClient({ baseUrl, storage: webStorage(localStorage) })
-          return login ? client.login(login) : client.restore()
-        },
-        { path: '/client.js', baseUrl: pages.base, login },
-      )
-    }
-    await inApp({ email, password })
-    await page.goto(`${pages.base}/console`)
-    await page.getByText('Log in as an admin.').waitFor()
-    await pages.logIn(page)
-    await page.getByRole('button', { name: 'Log out' }).click()
-    await page.getByRole('button', { name: 'Log in' }).waitFor()
-    expect(await inApp()).toMatchObject({ email })
-    await page.goto(`${pages.base}/console`)
-  })
+  testAtLength(
+    'the session of an app on the same origin survives a visit of the console',
+    async () => {
+      const { email } = await pages.register('Ana')
+      /** Runs the client of an app in the page. */
+      const inApp = async (login?: { email: string; password: string }) => {
+        await page.goto(`${pages.base}/`)
+        return page.evaluate(
+          async ({ path, baseUrl, login }) => {
+            const { createClient, webStorage } = await import(path)
+            const client = createClient({ baseUrl, storage: webStorage(localStorage) })
+            return login ? client.login(login) : client.restore()
+          },
+          { path: '/client.js', baseUrl: pages.base, login },
+        )
+      }
+      await inApp({ email, password })
+      await page.goto(`${pages.base}/console`)
+      await page.getByText('Log in as an admin.').waitFor()
+      await pages.logIn(page)
+      await page.getByRole('button', { name: 'Log out' }).click()
+      await page.getByRole('button', { name: 'Log in' }).waitFor()
+      expect(await inApp()).toMatchObject({ email })
+      await page.goto(`${pages.base}/console`)
+    },
+  )
 
   test('a user who is no admin is refused, and a wrong password shows an error', async () => {
     const { email } = await pages.register('Nina')
@@ -161,24 +164,27 @@ describe.skipIf(!tools.chromium)('the console', () => {
     },
   )
 
-  test('single keys can be switched off, and a logout forgets what was drafted', async () => {
-    await pages.openConsole('/console/account')
-    const keys = page.getByLabel('Single keys run commands')
-    await keys.uncheck()
-    await page.keyboard.press('g')
-    await page.keyboard.press('b')
-    expect(page.url()).toEndWith('/console/account')
-    await keys.check()
-    await page.keyboard.press('g')
-    await page.keyboard.press('b')
-    await page.getByLabel('Title').fill('A secret plan')
-    const stored = () => page.evaluate('JSON.stringify(localStorage)')
-    expect(await stored()).toContain('A secret plan')
-    await page.getByRole('button', { name: 'Log out' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Log out' }).click()
-    await page.getByRole('button', { name: 'Log in' }).waitFor()
-    expect(await stored()).not.toContain('A secret plan')
-  })
+  testAtLength(
+    'single keys can be switched off, and a logout forgets what was drafted',
+    async () => {
+      await pages.openConsole('/console/account')
+      const keys = page.getByLabel('Single keys run commands')
+      await keys.uncheck()
+      await page.keyboard.press('g')
+      await page.keyboard.press('b')
+      expect(page.url()).toEndWith('/console/account')
+      await keys.check()
+      await page.keyboard.press('g')
+      await page.keyboard.press('b')
+      await page.getByLabel('Title').fill('A secret plan')
+      const stored = () => page.evaluate('JSON.stringify(localStorage)')
+      expect(await stored()).toContain('A secret plan')
+      await page.getByRole('button', { name: 'Log out' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Log out' }).click()
+      await page.getByRole('button', { name: 'Log in' }).waitFor()
+      expect(await stored()).not.toContain('A secret plan')
+    },
+  )
 })
 
 /** Runs in the page: makes its access token expire soon. */

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
-import { testAtLength } from './support/faults.ts'
+import { describeAtLength, testAtLength } from './support/faults.ts'
 import { png } from './support/files.ts'
 import {
   choose,
@@ -40,7 +40,7 @@ function personIn(panel: Locator) {
   }
 }
 
-describe.skipIf(!tools.chromium)('the demo', () => {
+describeAtLength.skipIf(!tools.chromium)('the demo', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let page: Page
   let left: ReturnType<typeof personIn>
@@ -68,27 +68,30 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     await page.setViewportSize({ width: 1280, height: 800 })
   }
 
-  test('one button brings two people, a talk and an answered ticket; a taken address is reported', async () => {
-    const { email } = await pages.register('Nina')
-    await page.getByRole('heading', { level: 1 }).waitFor()
-    await expectAccessible(page)
-    await left.register(email)
-    await left.panel.getByRole('alert').getByText('already').waitFor()
-    await page.getByRole('button', { name: 'Start with two people' }).click()
-    for (const { panel } of [left, right]) await panel.getByText('Live.').waitFor()
-    await left.hears('Hello! Yes, from the 10th. Shall I keep it for you?')
-    await left.tab('Notifications 1 unread').click()
-    await left.panel.getByRole('button', { name: /My invoice/ }).click()
-    await left.hears('Thank you for telling us. We have corrected it and sent the invoice again.')
-    await left.tab('Chat').click()
-    await page.setViewportSize({ width: 320, height: 640 })
-    const row = left.panel.locator('.row-text').first()
-    const cut = await row.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
-    expect(cut).toBe(0)
-    await page.setViewportSize({ width: 1280, height: 800 })
-  })
+  testAtLength(
+    'one button brings two people, a talk and an answered ticket; a taken address is reported',
+    async () => {
+      const { email } = await pages.register('Nina')
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await expectAccessible(page)
+      await left.register(email)
+      await left.panel.getByRole('alert').getByText('already').waitFor()
+      await page.getByRole('button', { name: 'Start with two people' }).click()
+      for (const { panel } of [left, right]) await panel.getByText('Live.').waitFor()
+      await left.hears('Hello! Yes, from the 10th. Shall I keep it for you?')
+      await left.tab('Notifications 1 unread').click()
+      await left.panel.getByRole('button', { name: /My invoice/ }).click()
+      await left.hears('Thank you for telling us. We have corrected it and sent the invoice again.')
+      await left.tab('Chat').click()
+      await page.setViewportSize({ width: 320, height: 640 })
+      const row = left.panel.locator('.row-text').first()
+      const cut = await row.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
+      expect(cut).toBe(0)
+      await page.setViewportSize({ width: 1280, height: 800 })
+    },
+  )
 
-  test('each person sees the badge, typing and read receipt of the other', async () => {
+  testAtLength('each person sees the badge, typing and read receipt of the other', async () => {
     await left.press(await writeToOther())
     await left.write('Are you there?')
     await right.tab('Chat 2 unread').waitFor()
@@ -122,7 +125,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     },
   )
 
-  test('both people see a picture, and a removed message disappears for both', async () => {
+  testAtLength('both people see a picture, and a removed message disappears for both', async () => {
     const file = { name: 'garden.png', mimeType: 'image/png', buffer: png }
     await left.panel.locator('input[type=file]').setInputFiles(file)
     await left.panel.getByRole('button', { name: 'Remove garden.png' }).waitFor()
@@ -137,7 +140,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     expect(await right.panel.getByAltText('garden.png').count()).toBe(0)
   })
 
-  test('both people read a notice of the platform, which nobody has said', async () => {
+  testAtLength('both people read a notice of the platform, which nobody has said', async () => {
     const ask = await pages.trusted(pages.admin.email)
     const { body } = await ask('GET', '/v1/admin/users?per_page=100')
     const names = [left, right].map(({ panel }) => panel.getByRole('heading').first().textContent())
@@ -153,7 +156,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     expect(await left.said()).toEqual(said)
   })
 
-  test('photos that arrive late move nothing', async () => {
+  testAtLength('photos that arrive late move nothing', async () => {
     const arrival = Promise.withResolvers<void>()
     await page.route(
       (url) => url.searchParams.has('w'),

@@ -1,6 +1,7 @@
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { openProfile } from './support/browser.ts'
+import { testAtLength } from './support/faults.ts'
 import { png, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
 import { tools } from './support/tools.ts'
@@ -29,7 +30,7 @@ const silence = (() => {
   return Buffer.concat([head, Buffer.alloc(samples, 128)])
 })()
 
-test.skipIf(!tools.chromium)(
+testAtLength.skipIf(!tools.chromium)(
   'a browser shows images and plays sound, and runs no uploaded file',
   async () => {
     await using service = await startService({ listen: true })

@@ -98,7 +98,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     await page.getByText('Dieser Link gilt nicht mehr').waitFor()
   })
 
-  test('a password is reset, and a bad one is explained', async () => {
+  testAtLength('a password is reset, and a bad one is explained', async () => {
     const person = personOf('bob')
     await post('/v1/auth/register', person)
     await mail.next(person.email)
@@ -159,7 +159,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect(((await login.json()) as { user: { role: string } }).user.role).toBe('admin')
   })
 
-  test('a page shows the field that the service refuses', async () => {
+  testAtLength('a page shows the field that the service refuses', async () => {
     await visit(`${server.base}/set-up#token=none`)
     await page.getByLabel('E-mail address').fill('nobody@nowhere')
     await page.getByLabel('New password').fill('correct horse')

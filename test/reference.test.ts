@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { AppError, type ErrorKind, errors } from '../src/lib/errors.ts'
-import { testAtLength } from './support/faults.ts'
+import { describeAtLength, testAtLength } from './support/faults.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
@@ -158,7 +158,7 @@ describe('the page of the reference', () => {
   })
 })
 
-describe.skipIf(!tools.chromium)('the reference in a browser', () => {
+describeAtLength.skipIf(!tools.chromium)('the reference in a browser', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let page: Page
   beforeAll(async () => {
@@ -180,7 +180,7 @@ describe.skipIf(!tools.chromium)('the reference in a browser', () => {
     return part
   }
 
-  test('nothing moves while it loads', async () => {
+  testAtLength('nothing moves while it loads', async () => {
     const shifts = await page.evaluate(`(async () => {
       const found = []
       const observer = new PerformanceObserver((list) => found.push(...list.getEntries()))
@@ -221,7 +221,7 @@ describe.skipIf(!tools.chromium)('the reference in a browser', () => {
     },
   )
 
-  test('limits, reasons and examples fit on a phone', async () => {
+  testAtLength('limits, reasons and examples fit on a phone', async () => {
     await page.setViewportSize({ width: 390, height: 800 })
     const tooWide = await page
       .locator('.limits, .reasons > li, .code pre, .endpoint, .fields > li')

@@ -1,4 +1,4 @@
-import { test } from 'bun:test'
+import { describe, test } from 'bun:test'
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { tools } from './tools.ts'
@@ -14,8 +14,14 @@ export function size(full: number, short: number, quick = short): number {
 
 const nothing: unknown = new Proxy(() => nothing, { get: () => nothing })
 
+/** Whether a run has time for what takes too long for `bun run test`. */
+export const isAtLength = faults !== undefined
+
 /** A test that takes too long for `bun run test`: `test:faults` runs it, and CI runs its short form. */
-export const testAtLength = (faults ? test : nothing) as typeof test
+export const testAtLength = (isAtLength ? test : nothing) as typeof test
+
+/** A group of such tests: bun runs `beforeAll` also where no test is. */
+export const describeAtLength = (isAtLength ? describe : nothing) as typeof describe
 
 const source = join(import.meta.dir, 'power-cut.c')
 const cache = join(import.meta.dir, '../../node_modules/.cache/hostline')
