@@ -6,7 +6,7 @@ import { accountModel } from './support/model-account-actions.ts'
 import { describeMutations, type Mutation } from './support/model-mutations.ts'
 
 const steps = 14
-const seedsAtOnce = size(100, 100, 15)
+const seedsAtOnce = size(100, 100, 8)
 const starts = Array.from({ length: size(30, 3, 1) }, (_, index) => index * seedsAtOnce)
 
 test.each(starts)(

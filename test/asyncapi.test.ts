@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import specification from '@asyncapi/specs/schemas/3.0.0.json' with { type: 'json' }
 import Ajv, { type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
+import { testAtLength } from './support/faults.ts'
 import { startService, type TestService } from './support/service.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document that is explored freely
@@ -27,7 +28,7 @@ function createJudge(document: Json) {
   }
 }
 
-test('the description is valid to the AsyncAPI 3.0 schema', async () => {
+testAtLength('the description is valid to the AsyncAPI 3.0 schema', async () => {
   await using service = await startService()
   const document = await described(service)
   // The specification includes the meta schema of draft-07.

@@ -72,42 +72,45 @@ async function messagesIn(dataDir: string, { a, conversationId }: People) {
 }
 
 describe('a backup', () => {
-  test('beside a busy server is one verified file with all writes acknowledged before it began', async () => {
-    const [dataDir, file] = [at('busy'), at('busy.db')]
-    await using server = await startServer({ dataDir })
-    const people = await meet(server.base)
-    const acknowledged: string[] = []
-    let isOver = false
-    const senders = Array.from({ length: 8 }, async (_, sender) => {
-      for (let n = 0; !isOver; n++) {
-        const body = `${sender} ${n} ${'x'.repeat(3_000)}`
-        if ((await say(server.base, people, body)).status === 201) acknowledged.push(body)
-      }
-    })
-    await waitFor(() => acknowledged.length >= 500)
-    const before = [...acknowledged]
-    expect(await finished(hostline(dataDir, 'backup', file))).toMatchObject({
-      exitCode: 0,
-      out: expect.stringMatching(/busy\.db: \d+ KiB, checked\n/),
-    })
-    isOver = true
-    await Promise.all(senders)
-    expect(acknowledged.length).toBeGreaterThan(before.length)
-    expect(statSync(file).mode & 0o777).toBe(0o600)
-    expect(readdirSync(workshop.path).filter((name) => name.startsWith('busy.db'))).toEqual([
-      'busy.db',
-    ])
-    const copy = new Database(file, { readonly: true })
-    const bodies = copy.query<{ body: string; seq: number }, []>('SELECT body, seq FROM messages')
-    const rows = bodies.all()
-    copy.close()
-    const kept = new Set(rows.map(({ body }) => body))
-    expect(before.filter((body) => !kept.has(body))).toEqual([])
-    expect(Math.max(...rows.map(({ seq }) => seq))).toBe(rows.length)
+  testAtLength(
+    'beside a busy server is one verified file with all writes acknowledged before it began',
+    async () => {
+      const [dataDir, file] = [at('busy'), at('busy.db')]
+      await using server = await startServer({ dataDir })
+      const people = await meet(server.base)
+      const acknowledged: string[] = []
+      let isOver = false
+      const senders = Array.from({ length: 8 }, async (_, sender) => {
+        for (let n = 0; !isOver; n++) {
+          const body = `${sender} ${n} ${'x'.repeat(3_000)}`
+          if ((await say(server.base, people, body)).status === 201) acknowledged.push(body)
+        }
+      })
+      await waitFor(() => acknowledged.length >= 500)
+      const before = [...acknowledged]
+      expect(await finished(hostline(dataDir, 'backup', file))).toMatchObject({
+        exitCode: 0,
+        out: expect.stringMatching(/busy\.db: \d+ KiB, checked\n/),
+      })
+      isOver = true
+      await Promise.all(senders)
+      expect(acknowledged.length).toBeGreaterThan(before.length)
+      expect(statSync(file).mode & 0o777).toBe(0o600)
+      expect(readdirSync(workshop.path).filter((name) => name.startsWith('busy.db'))).toEqual([
+        'busy.db',
+      ])
+      const copy = new Database(file, { readonly: true })
+      const bodies = copy.query<{ body: string; seq: number }, []>('SELECT body, seq FROM messages')
+      const rows = bodies.all()
+      copy.close()
+      const kept = new Set(rows.map(({ body }) => body))
+      expect(before.filter((body) => !kept.has(body))).toEqual([])
+      expect(Math.max(...rows.map(({ seq }) => seq))).toBe(rows.length)
 
-    const { out } = await run(['check'], dataDir)
-    expect(out).toMatch(/ok {4} last backup: .*, 0 days ago/)
-  })
+      const { out } = await run(['check'], dataDir)
+      expect(out).toMatch(/ok {4} last backup: .*, 0 days ago/)
+    },
+  )
 
   testAtLength('ends although writes arrive faster than it copies', async () => {
     await using service = await startService()
@@ -171,7 +174,7 @@ describe('a backup', () => {
     expect(readdirSync(directory)).toHaveLength(2)
   })
 
-  test('that is killed leaves the previous backup', async () => {
+  testAtLength('that is killed leaves the previous backup', async () => {
     const { dataDir } = await filled
     const file = at('killed.db')
     await run(['backup', file], dataDir)

@@ -1,6 +1,6 @@
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { createConsumer } from './support/consumers.ts'
-import { size } from './support/faults.ts'
+import { describeAtLength, testAtLength } from './support/faults.ts'
 import { startService } from './support/service.ts'
 
 /** Apps of four frameworks, which have nothing but the packed client. Each shows one thread, then another. */
@@ -132,33 +132,36 @@ const consumer = createConsumer({
     client.close()
     process.exit()`,
 })
-await consumer.addClient()
 afterAll(() => consumer[Symbol.dispose]())
 
-test.each(['react', 'preact', 'vue', 'svelte'].slice(0, size(4, 4, 1)))(
-  'an app of %s shows a thread that changes, then another one, and leaves nothing open',
-  async (framework) => {
-    await using service = await startService({ listen: true })
-    const [ada, bob, carl] = await Promise.all(
-      ['ada', 'bob', 'carl'].map((name) => service.register(name)),
-    )
-    if (!ada || !bob || !carl) throw new Error('registration failed')
-    const [first, second] = [
-      await service.openConversation(bob, ada),
-      await service.openConversation(carl, ada),
-    ]
-    await service.say(bob, first, 'hello')
-    await service.say(carl, second, 'elsewhere')
-    const login = JSON.stringify({ email: ada.email, password: 'correct horse' })
-    const ran = await consumer.node22(
-      '--conditions=browser',
-      'main.js',
-      framework,
-      service.base,
-      login,
-      first,
-      second,
-    )
-    expect(ran).toEqual({ exitCode: 0, output: 'open 1 0\n' })
-  },
-)
+describeAtLength('an app', () => {
+  beforeAll(() => consumer.addClient())
+
+  testAtLength.each(['react', 'preact', 'vue', 'svelte'])(
+    'of %s shows a thread that changes, then another one, and leaves nothing open',
+    async (framework) => {
+      await using service = await startService({ listen: true })
+      const [ada, bob, carl] = await Promise.all(
+        ['ada', 'bob', 'carl'].map((name) => service.register(name)),
+      )
+      if (!ada || !bob || !carl) throw new Error('registration failed')
+      const [first, second] = [
+        await service.openConversation(bob, ada),
+        await service.openConversation(carl, ada),
+      ]
+      await service.say(bob, first, 'hello')
+      await service.say(carl, second, 'elsewhere')
+      const login = JSON.stringify({ email: ada.email, password: 'correct horse' })
+      const ran = await consumer.node22(
+        '--conditions=browser',
+        'main.js',
+        framework,
+        service.base,
+        login,
+        first,
+        second,
+      )
+      expect(ran).toEqual({ exitCode: 0, output: 'open 1 0\n' })
+    },
+  )
+})

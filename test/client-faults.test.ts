@@ -1,13 +1,13 @@
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { createClient, memoryStorage } from '../client/src/client.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
-import { size } from './support/faults.ts'
+import { testAtLength } from './support/faults.ts'
 import { startServer } from './support/process.ts'
 import { createRandom } from './support/random.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
-const cuts = size(50, 50, 8)
+const cuts = 50
 const messages = 20 * cuts
 /** By the number of the cut before them. */
 const restarts: { [cut: number]: 'SIGKILL' | 'SIGTERM' } = { 2: 'SIGKILL', 5: 'SIGTERM' }
@@ -46,37 +46,40 @@ async function enter(baseUrl: string, name: string) {
 
 const seed = Date.now() % 1_000_000
 
-test(`${messages} messages each way arrive once and in order despite ${cuts} cuts and two restarts (seed ${seed})`, async () => {
-  using directory = temporaryDirectory()
-  const start = () => startServer({ dataDir: directory.path })
-  let server = await start()
-  const proxy = startFaultProxy(() => server.base)
-  const [ada, bob] = [await enter(proxy.base, 'ada'), await enter(proxy.base, 'bob')]
-  const { id } = await ada.client.conversations.open(bob.user.id)
+testAtLength(
+  `${messages} messages each way arrive once and in order despite ${cuts} cuts and two restarts (seed ${seed})`,
+  async () => {
+    using directory = temporaryDirectory()
+    const start = () => startServer({ dataDir: directory.path })
+    let server = await start()
+    const proxy = startFaultProxy(() => server.base)
+    const [ada, bob] = [await enter(proxy.base, 'ada'), await enter(proxy.base, 'bob')]
+    const { id } = await ada.client.conversations.open(bob.user.id)
 
-  proxy.disturb(createRandom(seed))
-  for (let cut = 0; cut < cuts; cut++) {
-    for (const person of [ada, bob]) person.sayPart(id)
-    await waitFor(() => proxy.openSockets() === 2)
-    await aWhile(20)
-    proxy.cut(codes[cut % codes.length] ?? 1006)
-    const restart = restarts[cut]
-    if (!restart) continue
-    await server.kill(restart)
-    server = await start()
-  }
-  await Promise.all([...ada.sent, ...bob.sent])
-  await waitFor(() => ada.heard.length >= messages && bob.heard.length >= messages)
+    proxy.disturb(createRandom(seed))
+    for (let cut = 0; cut < cuts; cut++) {
+      for (const person of [ada, bob]) person.sayPart(id)
+      await waitFor(() => proxy.openSockets() === 2)
+      await aWhile(20)
+      proxy.cut(codes[cut % codes.length] ?? 1006)
+      const restart = restarts[cut]
+      if (!restart) continue
+      await server.kill(restart)
+      server = await start()
+    }
+    await Promise.all([...ada.sent, ...bob.sent])
+    await waitFor(() => ada.heard.length >= messages && bob.heard.length >= messages)
 
-  expect([bob.heard, ada.heard]).toEqual([ada.bodies, bob.bodies])
-  expect([...ada.troubles, ...bob.troubles]).toEqual([])
-  proxy.disturb(undefined)
-  const all = await Array.fromAsync(ada.client.messages.each(id, { limit: 100 }))
-  const stored = all.map(({ body }) => body).toReversed()
-  expect(stored.filter((body) => body.startsWith('ada'))).toEqual(ada.bodies)
-  expect(stored.filter((body) => body.startsWith('bob'))).toEqual(bob.bodies)
-  ada.client.close()
-  bob.client.close()
-  await proxy[Symbol.asyncDispose]()
-  await server[Symbol.asyncDispose]()
-})
+    expect([bob.heard, ada.heard]).toEqual([ada.bodies, bob.bodies])
+    expect([...ada.troubles, ...bob.troubles]).toEqual([])
+    proxy.disturb(undefined)
+    const all = await Array.fromAsync(ada.client.messages.each(id, { limit: 100 }))
+    const stored = all.map(({ body }) => body).toReversed()
+    expect(stored.filter((body) => body.startsWith('ada'))).toEqual(ada.bodies)
+    expect(stored.filter((body) => body.startsWith('bob'))).toEqual(bob.bodies)
+    ada.client.close()
+    bob.client.close()
+    await proxy[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  },
+)

@@ -74,30 +74,36 @@ test('a retry after the crash with the same client_id stores one message', async
   expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(1)
 })
 
-test('a refresh with a response lost in a crash is answered after the restart', async () => {
-  using directory = temporaryDirectory()
-  const dataDir = directory.path
-  const first = await startServer({ dataDir })
-  const { a } = await meet(first.base)
-  const using = { body: { refresh_token: a.refreshToken }, headers: { 'x-idempotency-key': 'k1' } }
-  const ask = (base: string) => call(base, 'POST', '/v1/auth/refresh', using)
-  const lost = ask(first.base).catch(() => 'lost')
-  const database = new Database(join(dataDir, 'hostline.db'), { readonly: true })
-  const kept = database.query('SELECT 1 FROM refresh_tokens WHERE key_hash IS NOT NULL')
-  await waitFor(() => kept.get() !== null, 'the commit')
-  database.close()
-  await first.kill('SIGKILL')
-  await lost
-  await using second = await startServer({ dataDir })
-  const answer = await ask(second.base)
-  expect(answer.status).toBe(200)
-  const next = { body: { refresh_token: answer.body.refresh_token } }
-  expect((await call(second.base, 'POST', '/v1/auth/refresh', next)).status).toBe(200)
-})
+testAtLength(
+  'a refresh with a response lost in a crash is answered after the restart',
+  async () => {
+    using directory = temporaryDirectory()
+    const dataDir = directory.path
+    const first = await startServer({ dataDir })
+    const { a } = await meet(first.base)
+    const using = {
+      body: { refresh_token: a.refreshToken },
+      headers: { 'x-idempotency-key': 'k1' },
+    }
+    const ask = (base: string) => call(base, 'POST', '/v1/auth/refresh', using)
+    const lost = ask(first.base).catch(() => 'lost')
+    const database = new Database(join(dataDir, 'hostline.db'), { readonly: true })
+    const kept = database.query('SELECT 1 FROM refresh_tokens WHERE key_hash IS NOT NULL')
+    await waitFor(() => kept.get() !== null, 'the commit')
+    database.close()
+    await first.kill('SIGKILL')
+    await lost
+    await using second = await startServer({ dataDir })
+    const answer = await ask(second.base)
+    expect(answer.status).toBe(200)
+    const next = { body: { refresh_token: answer.body.refresh_token } }
+    expect((await call(second.base, 'POST', '/v1/auth/refresh', next)).status).toBe(200)
+  },
+)
 
 // The shim is compiled on first use; without a C compiler these tests are skipped.
 describe.skipIf(!tools.gcc)('with a simulated disk', () => {
-  test('a power cut loses nothing that was acknowledged', async () => {
+  testAtLength('a power cut loses nothing that was acknowledged', async () => {
     expect(await killUnderLoad({ cutsPower: true, rounds: 1, moment: atRandom })).toEqual([])
   })
 

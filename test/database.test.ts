@@ -7,6 +7,7 @@ import { lockDirectory, openForServer } from '../src/db/open.ts'
 import { StartError } from '../src/lib/errors.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { testAtLength } from './support/faults.ts'
 import { startServer } from './support/process.ts'
 import { replicaWithStats } from './support/replica.ts'
 import { startService } from './support/service.ts'
@@ -84,7 +85,7 @@ describe('migrations', () => {
     expect(new Bun.CryptoHasher('sha256').update(text).digest('hex')).toBe(hash)
   })
 
-  test('each version migrates to the next one', () => {
+  testAtLength('each version migrates to the next one', () => {
     using sqlite = new Database(':memory:')
     for (const count of migrations.keys().map((index) => index + 1)) {
       migrate(sqlite, 'memory', { steps: migrations.slice(0, count) })
@@ -178,7 +179,7 @@ describe('migrations', () => {
     )
   })
 
-  test('match the schema in the sources', () => {
+  testAtLength('match the schema in the sources', () => {
     const result = Bun.spawnSync(['bun', 'drizzle-kit', 'generate', '--name', 'missing'], {
       cwd: join(import.meta.dir, '..'),
     })
@@ -280,7 +281,7 @@ describe('the start refuses in one line', () => {
     )
   })
 
-  test('a data directory in use, until its process is gone in any way', async () => {
+  testAtLength('a data directory in use, until its process is gone in any way', async () => {
     using directory = temporaryDirectory()
     const dataDir = directory.path
     const first = await startServer({ dataDir })

@@ -1,9 +1,9 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { shim, size } from './support/faults.ts'
+import { shim, size, testAtLength } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
 import { tools } from './support/tools.ts'
 import { aWhile, waitFor } from './support/wait.ts'
@@ -40,12 +40,12 @@ async function startOnDisk(environment: Record<string, string> = {}) {
 
 // The shim is compiled on first use; without a C compiler these tests are skipped.
 describe.skipIf(!tools.gcc)('a disk', () => {
-  test.each(refusals.slice(0, size(2, 2, 1)))(
+  testAtLength.each(refusals)(
     'that is %s at any moment: reads continue, writes are refused, nothing is lost',
     async (why) => {
       await using disk = await startOnDisk()
       const { crowd } = disk
-      for (let round = 0; round < size(20, 2, 1); round++) {
+      for (let round = 0; round < size(20, 2); round++) {
         const load = crowd.useEverything(disk.base())
         await aWhile(200)
         disk.refuse(why)
@@ -66,7 +66,7 @@ describe.skipIf(!tools.gcc)('a disk', () => {
     },
   )
 
-  test.each(['SIGKILL', 'SIGTERM'] as const)(
+  testAtLength.each(['SIGKILL', 'SIGTERM'] as const)(
     'that is full at the start after %s: the server exits with one line, and starts once there is room',
     async (signal) => {
       await using disk = await startOnDisk()

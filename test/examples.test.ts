@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '../client/src/client.ts'
@@ -8,21 +8,29 @@ import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { call, freePort, startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
 /** Runs the examples as a reader does: outside the repository, against the package, under Node, which strips types. */
-const consumer = createConsumer()
-await consumer.addClient()
-for (const name of ['chat.ts', 'bot.ts', 'backend.ts']) {
-  consumer.write({ [name]: await Bun.file(join(import.meta.dir, '../examples', name)).text() })
-}
-const service = await startService({ listen: true, environment: { WEBHOOK_PRIVATE: 'true' } })
-afterAll(async () => {
-  consumer[Symbol.dispose]()
-  await service[Symbol.asyncDispose]()
+const start = shared(async () => {
+  const consumer = createConsumer()
+  await consumer.addClient()
+  for (const name of ['chat.ts', 'bot.ts', 'backend.ts']) {
+    consumer.write({ [name]: await Bun.file(join(import.meta.dir, '../examples', name)).text() })
+  }
+  const service = await startService({ listen: true, environment: { WEBHOOK_PRIVATE: 'true' } })
+  return {
+    consumer,
+    service,
+    async [Symbol.asyncDispose]() {
+      consumer[Symbol.dispose]()
+      await service[Symbol.asyncDispose]()
+    },
+  }
 })
 
-test('chat.ts: two people talk, also in a second run', async () => {
+testAtLength('chat.ts: two people talk, also in a second run', async () => {
+  const { consumer, service } = await start()
   const talk = [
     'Ada: How are you?',
     'Bob has read it.',
@@ -36,7 +44,8 @@ test('chat.ts: two people talk, also in a second run', async () => {
   }
 })
 
-test('bot.ts: a host replies, also to messages sent while it was offline', async () => {
+testAtLength('bot.ts: a host replies, also to messages sent while it was offline', async () => {
+  const { consumer, service } = await start()
   const host = await service.registerAs('host', 'host')
   const guest = createClient({ baseUrl: service.base })
   const heard: string[] = []
@@ -46,9 +55,9 @@ test('bot.ts: a host replies, also to messages sent while it was offline', async
   })
   await guest.connect()
   const { id } = await guest.conversations.open(host.id)
-  const start = () => consumer.node22('bot.ts', service.base, host.email, 'correct horse')
+  const run = () => consumer.node22('bot.ts', service.base, host.email, 'correct horse')
 
-  const first = start()
+  const first = run()
   await waitFor(() => service.hub.isOnline(host.id))
   const { token } = await service.issueKey()
   const notice = { conversation_id: id, body: 'Booked', unread: true }
@@ -58,7 +67,7 @@ test('bot.ts: a host replies, also to messages sent while it was offline', async
   expect(await first).toMatchObject({ exitCode: 0 })
   await guest.send(id, { body: 'are you there?' })
   await guest.send(id, { body: 'bye' })
-  expect(await start()).toMatchObject({ exitCode: 0 })
+  expect(await run()).toMatchObject({ exitCode: 0 })
   await waitFor(() => heard.length === 4)
   expect(heard).toEqual([
     'You said: hello. I will call you back.',
@@ -72,6 +81,7 @@ test('bot.ts: a host replies, also to messages sent while it was offline', async
 testAtLength(
   'backend.ts: whenever a side is killed, people, bookings, notices, marks and webhooks are right at the end',
   async () => {
+    const { consumer } = await start()
     using directory = temporaryDirectory()
     const dataDir = join(directory.path, 'data')
     const [hostlinePort, port] = [await freePort(), await freePort()]

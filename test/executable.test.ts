@@ -9,6 +9,7 @@ import { createSbom } from '../scripts/sbom.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable as built } from './support/executable.ts'
+import { testAtLength } from './support/faults.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
@@ -70,7 +71,7 @@ test('two people register and talk over both transports, and everything survives
   expect((await call(second.base, 'GET', '/v1/openapi.json')).status).toBe(200)
 })
 
-test('keeps its WAL short: the checkpoint worker is in the executable', async () => {
+testAtLength('keeps its WAL short: the checkpoint worker is in the executable', async () => {
   await using server = await startServer({ command: [executable], cwd: usedFolder('worker') })
   const { a, conversationId } = await meet(server.base)
   const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -84,7 +85,7 @@ test('keeps its WAL short: the checkpoint worker is in the executable', async ()
   expect(await server.kill('SIGTERM')).toBe(0)
 })
 
-test('commands work in it', async () => {
+testAtLength('commands work in it', async () => {
   const cwd = usedFolder('commands')
   const server = await startServer({ command: [executable], cwd })
   await server.kill('SIGTERM')
@@ -99,7 +100,7 @@ test('commands work in it', async () => {
   expect(command(cwd, 'nonsense').exitCode).toBe(2)
 })
 
-test('serves the client with its types and a service worker', async () => {
+testAtLength('serves the client with its types and a service worker', async () => {
   await using server = await startServer({ command: [executable], cwd: usedFolder('client') })
   const read = async (path: string) => (await fetch(server.base + path)).text()
   expect(await read('/client.js')).toBe(clientScript())

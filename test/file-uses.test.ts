@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import type { FileStorage } from '../src/files/storage.ts'
 import { createTestClock } from './support/clock.ts'
 import { desk, own } from './support/desk.ts'
+import { testAtLength } from './support/faults.ts'
 import { fetchFile, filesIn, png, upload } from './support/files.ts'
 import { type Person, startService } from './support/service.ts'
 import { aWhile, waitFor } from './support/wait.ts'
@@ -501,33 +502,36 @@ describe('several files of a message', () => {
   })
 })
 
-test('a message never refers to a file that the clean-up has taken, in either order', async () => {
-  const { a, b, conversationId } = await service.pair()
-  const outcomes = new Set<number>()
-  const kept: string[] = []
-  // Until each order has occurred.
-  for (let round = 0; round < 40 || (outcomes.size < 2 && round < 1_000); round++) {
-    const file = await put(a)
-    service.sqlite.run('UPDATE files SET unused_since = ? WHERE id = ?', [
-      clock.now() - 23 * hour,
-      file.id,
-    ])
-    const cleanUp = aWhile(1).then(() => {
-      for (const step of [0, 1]) clock.advance(hour + step)
-    })
-    const sent = aWhile(1).then(async () => {
-      Object.assign(a, await service.login(a.email))
-      return send(a, conversationId, fileMessage(file))
-    })
-    const [{ status }] = await Promise.all([sent, cleanUp])
-    outcomes.add(status)
-    if (status === 201) kept.push(file.file_url)
-    else await isGone(file)
-  }
-  await pass(48, [a, b])
-  expect([...outcomes].sort()).toEqual([201, 400])
-  for (const fileUrl of kept) expect(await isThere(fileUrl)).toBe(true)
-})
+testAtLength(
+  'a message never refers to a file that the clean-up has taken, in either order',
+  async () => {
+    const { a, b, conversationId } = await service.pair()
+    const outcomes = new Set<number>()
+    const kept: string[] = []
+    // Until each order has occurred.
+    for (let round = 0; round < 40 || (outcomes.size < 2 && round < 1_000); round++) {
+      const file = await put(a)
+      service.sqlite.run('UPDATE files SET unused_since = ? WHERE id = ?', [
+        clock.now() - 23 * hour,
+        file.id,
+      ])
+      const cleanUp = aWhile(1).then(() => {
+        for (const step of [0, 1]) clock.advance(hour + step)
+      })
+      const sent = aWhile(1).then(async () => {
+        Object.assign(a, await service.login(a.email))
+        return send(a, conversationId, fileMessage(file))
+      })
+      const [{ status }] = await Promise.all([sent, cleanUp])
+      outcomes.add(status)
+      if (status === 201) kept.push(file.file_url)
+      else await isGone(file)
+    }
+    await pass(48, [a, b])
+    expect([...outcomes].sort()).toEqual([201, 400])
+    for (const fileUrl of kept) expect(await isThere(fileUrl)).toBe(true)
+  },
+)
 
 test('bytes that cannot be deleted now are deleted later', async () => {
   const kept = new Map<string, Blob>()

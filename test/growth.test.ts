@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { join } from 'node:path'
 import { generate } from '../bench/growth/generate.ts'
 import { isScope, scopes } from '../bench/growth/scopes.ts'
@@ -8,7 +8,7 @@ import { databaseFile } from '../src/db/open.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 
-test('a generated database can be served', async () => {
+testAtLength('a generated database can be served', async () => {
   using directory = temporaryDirectory()
   const landmarks = await generate(directory.path, 0.002, 'chat')
   const { bigConversation, people } = landmarks

@@ -1,10 +1,11 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { packClient } from '../scripts/build-client.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { type Consumer, createConsumer } from './support/consumers.ts'
 import { executable } from './support/executable.ts'
+import { testAtLength } from './support/faults.ts'
 import { freePort, startServer } from './support/process.ts'
 import { startGoogle } from './support/push-services.ts'
 import { tools } from './support/tools.ts'
@@ -26,10 +27,8 @@ function blocksOf(guide: string): Block[] {
 const isRun = ({ note, language }: Block) =>
   !note.startsWith('not run') && ['sh', 'text', 'js', 'json'].includes(language)
 
-const reader = await createReader()
-afterAll(() => reader[Symbol.asyncDispose]())
-
-test.skipIf(!tools.curl)('the guide produces the results that it shows', async () => {
+testAtLength.skipIf(!tools.curl)('the guide produces the results that it shows', async () => {
+  await using reader = await createReader()
   for (const [n, block] of blocks.entries()) {
     const next = blocks[n + 1]
     if (isRun(block)) await reader.take(block, next?.language === 'text' ? next.text : '')

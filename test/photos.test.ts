@@ -7,6 +7,7 @@ import { thumbHashToRGBA } from 'thumbhash'
 import { stripMetadata } from '../src/modules/files/strip-metadata.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { testAtLength } from './support/faults.ts'
 import { fetchFile, filesIn, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
 import { tools } from './support/tools.ts'
@@ -621,7 +622,7 @@ describe('a thumbnail', () => {
   })
 })
 
-test.skipIf(!tools.exiftool)(
+testAtLength.skipIf(!tools.exiftool)(
   'exiftool finds nothing of place, device or time in what is stored',
   async () => {
     using directory = temporaryDirectory()

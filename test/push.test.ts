@@ -951,7 +951,7 @@ describe('a restart in the middle of pushing', () => {
     return { sent: sent() }
   }
 
-  test.each(['SIGKILL', 'SIGTERM'] as const)(
+  testAtLength.each(['SIGKILL', 'SIGTERM'] as const)(
     'by %s: every device gets the push, and none shows it twice',
     async (signal) => {
       const { sent } = await restartWith(signal)

@@ -1,8 +1,9 @@
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { describedRoutes } from '../src/http/route-table.ts'
 import type { JobKind } from '../src/jobs/outbox.ts'
 import { createTestClock } from './support/clock.ts'
-import { startService } from './support/service.ts'
+import { describeAtLength, testAtLength } from './support/faults.ts'
+import { startService, type TestService } from './support/service.ts'
 import { recordStatements } from './support/statements.ts'
 import { tour } from './support/tour.ts'
 import { waitFor } from './support/wait.ts'
@@ -85,102 +86,116 @@ const jobs: Record<JobKind, 'done'> = {
   webhook_delivery: 'done',
 }
 
-const statements = recordStatements()
-const clock = createTestClock()
-const service = await startService({
-  listen: true,
-  clock,
-  isAllowedPushEndpoint: () => true,
-  environment: { SUPPORT_INBOX: 'desk@example.com', WEBHOOK_PRIVATE: 'true' },
-})
-afterAll(() => service[Symbol.asyncDispose]())
-await tour(service, clock)
-const metrics: string = (await service.call('GET', '/metrics')).body
-await runRetention()
-
 type Step = { detail: string }
 
-test('no query plan reads or sorts more rows as the service grows older', () => {
-  const steps = [...statements, ...triggerStatements()].filter(hasPlan).flatMap(stepsOf)
-  const isBounded = (step: string) => bounded.some(([known]) => known.test(step))
-  expect(steps.filter((step) => !isBounded(step))).toEqual([])
-  // Entries that are no longer needed must be removed.
-  expect(bounded.filter(([known]) => !steps.some((step) => known.test(step)))).toEqual([])
-})
-
-test('the due jobs of a receiver are found without reading those of others', () => {
-  const due = [...statements].filter((sql) =>
-    /^SELECT id FROM outbox WHERE kind = \? AND receiver = \?/.test(sql),
-  )
-  const plans = due.map((sql) => service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all())
-  const detail = 'SEARCH outbox USING INDEX outbox_due (kind=? AND receiver=? AND run_at<?)'
-  expect(plans).toEqual([[expect.objectContaining({ detail })]])
-})
-
-test('storing a message builds no temporary index', () => {
-  const inserts = [...statements].filter((sql) => sql.startsWith('INSERT INTO messages '))
-  const opcodes = inserts.flatMap((sql) =>
-    service.sqlite.query<{ opcode: string }, []>(`EXPLAIN ${sql}`).all(),
-  )
-  expect(opcodes).toContainEqual(expect.objectContaining({ opcode: 'IdxInsert' }))
-  expect(opcodes).not.toContainEqual(expect.objectContaining({ opcode: 'OpenEphemeral' }))
-})
-
-test('the newest conversation of a user is found without reading the others', () => {
-  const newest = [...statements].filter((sql) => /^SELECT max\(last_activity_id\)/.test(sql))
-  const plans = newest.map((sql) =>
-    service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all(),
-  )
-  const detail =
-    'SEARCH participants USING COVERING INDEX participants_inbox (user_id=? AND is_archived=?)'
-  expect(plans).toEqual([[expect.objectContaining({ detail })]])
-})
-
-test('every route and every kind of job ran', () => {
-  const successes = metrics.matchAll(/_count\{method="(\w+)",route="([^"]+)",status="[23]\d\d"/g)
-  const seen = new Set([...successes].map(([, method, path]) => `${method} ${path}`))
-  const routes = describedRoutes(service.app).map(({ method, path }) => `${method} ${path}`)
-  // The metrics count socket upgrades separately.
-  expect(routes.filter((route) => !seen.has(route))).toEqual(['GET /v1/chat/ws'])
-  const missing = Object.entries(jobs).filter(
-    ([kind, outcome]) =>
-      !metrics.includes(`hostline_jobs_total{kind="${kind}",outcome="${outcome}"}`),
-  )
-  expect(missing).toEqual([])
-})
-
-/** Half a year later: unused rows are deleted and unanswered tickets are closed. */
-async function runRetention() {
-  clock.advance(182 * 86_400_000)
-  await waitFor(() => [...statements].some((sql) => /^delete from .calls/i.test(sql)), 'retention')
-}
-
-/** The statements of triggers, with parameters for their rows: the plan of a statement does not include its
- *  triggers. */
-function triggerStatements(): string[] {
-  const all = service.sqlite.query<{ sql: string }, []>(
-    "SELECT sql FROM sqlite_schema WHERE type = 'trigger'",
-  )
-  return all.all().flatMap(({ sql }) => {
-    const body = sql.slice(sql.indexOf('BEGIN') + 'BEGIN'.length, sql.lastIndexOf('END'))
-    return body.split(';').map((text) => text.replace(/\b(old|new)\.`?\w+`?/g, '?').trim())
+describeAtLength('a running service', () => {
+  const clock = createTestClock()
+  let statements: ReturnType<typeof recordStatements>
+  let service: TestService
+  let metrics: string
+  beforeAll(async () => {
+    statements = recordStatements()
+    service = await startService({
+      listen: true,
+      clock,
+      isAllowedPushEndpoint: () => true,
+      environment: { SUPPORT_INBOX: 'desk@example.com', WEBHOOK_PRIVATE: 'true' },
+    })
+    await tour(service, clock)
+    metrics = (await service.call('GET', '/metrics')).body
+    await runRetention()
   })
-}
+  afterAll(() => service[Symbol.asyncDispose]())
+
+  testAtLength('no query plan reads or sorts more rows as the service grows older', () => {
+    const steps = [...statements, ...triggerStatements()].filter(hasPlan).flatMap(stepsOf)
+    const isBounded = (step: string) => bounded.some(([known]) => known.test(step))
+    expect(steps.filter((step) => !isBounded(step))).toEqual([])
+    // Entries that are no longer needed must be removed.
+    expect(bounded.filter(([known]) => !steps.some((step) => known.test(step)))).toEqual([])
+  })
+
+  testAtLength('the due jobs of a receiver are found without reading those of others', () => {
+    const due = [...statements].filter((sql) =>
+      /^SELECT id FROM outbox WHERE kind = \? AND receiver = \?/.test(sql),
+    )
+    const plans = due.map((sql) =>
+      service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all(),
+    )
+    const detail = 'SEARCH outbox USING INDEX outbox_due (kind=? AND receiver=? AND run_at<?)'
+    expect(plans).toEqual([[expect.objectContaining({ detail })]])
+  })
+
+  testAtLength('storing a message builds no temporary index', () => {
+    const inserts = [...statements].filter((sql) => sql.startsWith('INSERT INTO messages '))
+    const opcodes = inserts.flatMap((sql) =>
+      service.sqlite.query<{ opcode: string }, []>(`EXPLAIN ${sql}`).all(),
+    )
+    expect(opcodes).toContainEqual(expect.objectContaining({ opcode: 'IdxInsert' }))
+    expect(opcodes).not.toContainEqual(expect.objectContaining({ opcode: 'OpenEphemeral' }))
+  })
+
+  testAtLength('the newest conversation of a user is found without reading the others', () => {
+    const newest = [...statements].filter((sql) => /^SELECT max\(last_activity_id\)/.test(sql))
+    const plans = newest.map((sql) =>
+      service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all(),
+    )
+    const detail =
+      'SEARCH participants USING COVERING INDEX participants_inbox (user_id=? AND is_archived=?)'
+    expect(plans).toEqual([[expect.objectContaining({ detail })]])
+  })
+
+  testAtLength('every route and every kind of job ran', () => {
+    const successes = metrics.matchAll(/_count\{method="(\w+)",route="([^"]+)",status="[23]\d\d"/g)
+    const seen = new Set([...successes].map(([, method, path]) => `${method} ${path}`))
+    const routes = describedRoutes(service.app).map(({ method, path }) => `${method} ${path}`)
+    // The metrics count socket upgrades separately.
+    expect(routes.filter((route) => !seen.has(route))).toEqual(['GET /v1/chat/ws'])
+    const missing = Object.entries(jobs).filter(
+      ([kind, outcome]) =>
+        !metrics.includes(`hostline_jobs_total{kind="${kind}",outcome="${outcome}"}`),
+    )
+    expect(missing).toEqual([])
+  })
+
+  /** Half a year later: unused rows are deleted and unanswered tickets are closed. */
+  async function runRetention() {
+    clock.advance(182 * 86_400_000)
+    await waitFor(
+      () => [...statements].some((sql) => /^delete from .calls/i.test(sql)),
+      'retention',
+    )
+  }
+
+  /** The statements of triggers, with parameters for their rows: the plan of a statement does not include its
+   *  triggers. */
+  function triggerStatements(): string[] {
+    const all = service.sqlite.query<{ sql: string }, []>(
+      "SELECT sql FROM sqlite_schema WHERE type = 'trigger'",
+    )
+    return all.all().flatMap(({ sql }) => {
+      const body = sql.slice(sql.indexOf('BEGIN') + 'BEGIN'.length, sql.lastIndexOf('END'))
+      return body.split(';').map((text) => text.replace(/\b(old|new)\.`?\w+`?/g, '?').trim())
+    })
+  }
+
+  /** The steps of a plan that may read or sort a whole table, with the statement. */
+  function stepsOf(sql: string): string[] {
+    const plan = service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all()
+    const details = plan.map(({ detail }) => detail)
+    return details
+      .filter((detail) =>
+        /^(SCAN|MATERIALIZE|LIST SUBQUERY|USE TEMP B-TREE)|AUTOMATIC/.test(detail),
+      )
+      .filter((detail) => !isHarmless(detail, details))
+      .map((detail) => `${detail}: ${sql.replace(/\s+/g, ' ')}`)
+  }
+})
 
 // A backup has tables of its own for files.
 const hasPlan = (sql: string) =>
   /^(delete|insert|select|update|with)\b/i.test(sql) &&
   !/RAISE|sqlite_schema|backup_(files|pieces)/.test(sql)
-
-/** The steps of a plan that may read or sort a whole table, with the statement. */
-function stepsOf(sql: string): string[] {
-  const plan = service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all()
-  const details = plan.map(({ detail }) => detail)
-  return details
-    .filter((detail) => /^(SCAN|MATERIALIZE|LIST SUBQUERY|USE TEMP B-TREE)|AUTOMATIC/.test(detail))
-    .filter((detail) => !isHarmless(detail, details))
-    .map((detail) => `${detail}: ${sql.replace(/\s+/g, ' ')}`)
-}
 
 function isHarmless(detail: string, plan: readonly string[]): boolean {
   const [, scanned = ''] = /^SCAN (\S+)/.exec(detail) ?? []

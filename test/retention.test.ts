@@ -8,6 +8,7 @@ import { createChatStore } from '../src/modules/chat/store.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { testAtLength } from './support/faults.ts'
 import { fetchFile, png, upload } from './support/files.ts'
 import { damageOf } from './support/recount.ts'
 import { messagesIn, replicas } from './support/replicas.ts'
@@ -377,7 +378,7 @@ describe('the file of the database', () => {
     }
   }
 
-  test('becomes smaller after a run, also in replica and backup', async () => {
+  testAtLength('becomes smaller after a run, also in replica and backup', async () => {
     await using place = await replicas()
     const clock = createTestClock()
     const environment = place.environmentOf({})

@@ -7,7 +7,7 @@ import { visibilityModel } from './support/model-visibility-actions.ts'
 import { checkAtEnd, checkSometimes } from './support/model-visibility-checks.ts'
 
 const steps = size(20, 12)
-const seedsAtOnce = size(100, 60, 8)
+const seedsAtOnce = size(100, 60, 4)
 const starts = Array.from({ length: size(30, 1) }, (_, index) => index * seedsAtOnce)
 
 test.each(starts)(
