@@ -147,7 +147,7 @@ describe('register', () => {
   })
 
   test('explains a refused password in the language of the request', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const body = { ...credentials, password: 'Princess1' }
     const problemIn = async (language: string) => {
       const headers = { 'accept-language': language }
@@ -259,10 +259,11 @@ describe('login', () => {
   })
 
   test('refuses a disabled account with the same 401', async () => {
-    await using service = await startService()
-    const { id } = await service.register('ada')
+    const service = await anyService()
+    const { id, email } = await service.register()
     service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [id])
-    const answer = await service.call('POST', '/v1/auth/login', { body: credentials })
+    const body = { ...credentials, email }
+    const answer = await service.call('POST', '/v1/auth/login', { body })
     expect(answer.body.error.code).toBe('invalid_credentials')
   })
 
@@ -307,8 +308,8 @@ test('spaces around an address, as typed by phone keyboards, are ignored', async
 
 describe('refresh', () => {
   test('returns a new token set and invalidates the old token', async () => {
-    await using service = await startService()
-    const { refreshToken } = await service.register('ada')
+    const service = await anyService()
+    const { refreshToken } = await service.register()
     const answer = await refresh(service, refreshToken)
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({
@@ -321,8 +322,8 @@ describe('refresh', () => {
   })
 
   test('reusing the parent of the live token within 10 s revokes nothing: two tabs raced', async () => {
-    await using service = await startService()
-    const ada = await service.register('ada')
+    const service = await anyService()
+    const ada = await service.register()
     const next = await refresh(service, ada.refreshToken)
     expect((await refresh(service, ada.refreshToken)).status).toBe(401)
     expect((await refresh(service, next.body.refresh_token)).status).toBe(200)
@@ -343,8 +344,8 @@ describe('refresh', () => {
   })
 
   test('reusing a grandparent revokes the family at once', async () => {
-    await using service = await startService()
-    const ada = await service.register('ada')
+    const service = await anyService()
+    const ada = await service.register()
     const second = await refresh(service, ada.refreshToken)
     const third = await refresh(service, second.body.refresh_token)
     await refresh(service, ada.refreshToken)
@@ -366,8 +367,8 @@ describe('refresh', () => {
   })
 
   test('20 parallel refreshes of one token give one new token, and the session lives on', async () => {
-    await using service = await startService()
-    const { refreshToken } = await service.register('ada')
+    const service = await anyService()
+    const { refreshToken } = await service.register()
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => refresh(service, refreshToken)),
     )
@@ -393,22 +394,22 @@ describe('refresh', () => {
   )
 
   test('a refresh token is no bearer token, and an access token cannot be refreshed', async () => {
-    await using service = await startService()
-    const { token, refreshToken } = await service.register('ada')
+    const service = await anyService()
+    const { token, refreshToken } = await service.register()
     expect(await hasAccess(service, { token: refreshToken })).toBe(false)
     expect((await refresh(service, token)).body).toEqual(invalidToken)
   })
 
   test('a disabled account gets no new tokens', async () => {
-    await using service = await startService()
-    const { id, refreshToken } = await service.register('ada')
+    const service = await anyService()
+    const { id, refreshToken } = await service.register()
     service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [id])
     expect((await refresh(service, refreshToken)).body).toEqual(invalidToken)
   })
 
   test('stores no token, only its SHA-256', async () => {
-    await using service = await startService()
-    const { refreshToken } = await service.register('ada')
+    const service = await anyService()
+    const { refreshToken } = await service.register()
     const dump = JSON.stringify(service.sqlite.query('SELECT * FROM refresh_tokens').all())
     expect(dump).not.toContain(refreshToken)
     expect(dump).toContain(new Bun.CryptoHasher('sha256').update(refreshToken).digest('hex'))
@@ -484,8 +485,8 @@ describe('refresh with an idempotency key', () => {
   })
 
   test('sent 20 times at once leaves one valid successor', async () => {
-    await using service = await startService()
-    const { refreshToken } = await service.register('ada')
+    const service = await anyService()
+    const { refreshToken } = await service.register()
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => renew(service, refreshToken, 'k1')),
     )
@@ -529,8 +530,8 @@ describe('refresh with an idempotency key', () => {
   })
 
   test('stores only the hash of the key', async () => {
-    await using service = await startService()
-    const { refreshToken } = await service.register('ada')
+    const service = await anyService()
+    const { refreshToken } = await service.register()
     const { body } = await refresh(service, refreshToken, 'key of ada')
     const dump = JSON.stringify(service.sqlite.query('SELECT * FROM refresh_tokens').all())
     expect(dump).toContain(new Bun.CryptoHasher('sha256').update('key of ada').digest('hex'))
@@ -540,8 +541,8 @@ describe('refresh with an idempotency key', () => {
   })
 
   test.each(['', 'x'.repeat(65)])('refuses the key %j and uses nothing up', async (key) => {
-    await using service = await startService()
-    const { refreshToken } = await service.register('ada')
+    const service = await anyService()
+    const { refreshToken } = await service.register()
     const answer = await refresh(service, refreshToken, key)
     const fields = Object.keys(answer.body.error.details)
     expect([answer.status, fields]).toEqual([400, ['X-Idempotency-Key']])
@@ -554,8 +555,8 @@ describe('logout', () => {
     service.call('POST', '/v1/auth/logout', { token: person.token, body: { refresh_token: token } })
 
   test('ends the session: its refresh and access tokens stop working, other devices stay logged in', async () => {
-    await using service = await startService()
-    const laptop = await service.register('ada')
+    const service = await anyService()
+    const laptop = await service.register()
     const phone = await service.login(laptop.email)
     const answer = await logout(service, laptop)
     expect([answer.status, answer.body]).toEqual([204, ''])
@@ -577,8 +578,8 @@ describe('logout', () => {
   })
 
   test("another user's or an unknown token does nothing", async () => {
-    await using service = await startService()
-    const [ada, bob] = [await service.register('ada'), await service.register('bob')]
+    const service = await anyService()
+    const [ada, bob] = [await service.register(), await service.register()]
     expect((await logout(service, ada, bob.refreshToken)).status).toBe(204)
     expect((await logout(service, ada, 'rt_unknown')).status).toBe(204)
     expect([await hasAccess(service, ada), await hasAccess(service, bob)]).toEqual([true, true])
@@ -586,8 +587,8 @@ describe('logout', () => {
   })
 
   test('requires a bearer token first, then the field', async () => {
-    await using service = await startService()
-    const ada = await service.register('ada')
+    const service = await anyService()
+    const ada = await service.register()
     const anonymous = await service.call('POST', '/v1/auth/logout', { body: {} })
     expect([anonymous.status, anonymous.body]).toEqual([401, unauthorized])
     const empty = await service.call('POST', '/v1/auth/logout', { token: ada.token, body: {} })
@@ -600,8 +601,8 @@ describe('logout', () => {
 
 describe('the account of a token', () => {
   test('is locked out as soon as it is disabled or deleted', async () => {
-    await using service = await startService()
-    const [ada, bob] = [await service.register('ada'), await service.register('bob')]
+    const service = await anyService()
+    const [ada, bob] = [await service.register(), await service.register()]
     service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [ada.id])
     service.sqlite.run('DELETE FROM users WHERE id = ?', [bob.id])
     expect([await hasAccess(service, ada), await hasAccess(service, bob)]).toEqual([false, false])
@@ -610,7 +611,7 @@ describe('the account of a token', () => {
 
 describe('the generated picture', () => {
   test('shows initials, can be cached forever, and runs no script', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const answer = await service.call('GET', '/v1/avatars/7/AL.svg')
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('image/svg+xml')
@@ -624,7 +625,7 @@ describe('the generated picture', () => {
   test.each(['/v1/avatars/12/AL.svg', '/v1/avatars/1/%3Cscript%3E.svg', '/v1/avatars/1/A'])(
     '%s is not found',
     async (path) => {
-      await using service = await startService()
+      const service = await anyService()
       expect((await service.call('GET', path)).body.error.code).toBe('not_found')
     },
   )

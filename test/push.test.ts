@@ -32,7 +32,7 @@ const devicesOf = async (service: TestService, { token }: { token: string }) =>
 
 describe('push tokens', () => {
   test('are registered, listed and removed', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const ada = await service.register()
     const made = await registerDevice(service, ada, 'device-1', 'ios')
     const device = {
@@ -54,7 +54,7 @@ describe('push tokens', () => {
   })
 
   test('keep their id when the same user registers them again, also at once', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const ada = await service.register()
     const again = () => registerDevice(service, ada, 'device-1')
     const answers = await Promise.all([again(), again(), again()])
@@ -65,7 +65,7 @@ describe('push tokens', () => {
   })
 
   test('move with a new id to another user who registers them', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const [ada, bob] = [await service.register(), await service.register()]
     const first = await registerDevice(service, ada, 'device-1')
     const second = await registerDevice(service, bob, 'device-1')
@@ -94,7 +94,7 @@ describe('push tokens', () => {
   })
 
   test('of ended sessions do not count towards the limit', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const phone = await service.register()
     await registerDevice(service, phone, 'phone')
     const laptop = await service.login(phone.email)
@@ -107,7 +107,7 @@ describe('push tokens', () => {
   })
 
   test('end with the session that registered them', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const phone = await service.register()
     const laptop = await service.login(phone.email)
     await registerDevice(service, phone, 'phone')
@@ -133,7 +133,7 @@ describe('push tokens', () => {
   })
 
   test('of browsers must point to a push service', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const ada = await service.register()
     const push = startPushService(await webPushKey(service), createTestClock())
     const subscription = await push.subscribe()
@@ -162,7 +162,7 @@ const webPushKey = async (service: TestService) =>
 
 describe('the key of Web Push', () => {
   test('needs no token, is a point on P-256, and stays', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const [first, second] = [await webPushKey(service), await webPushKey(service)]
     expect(Buffer.from(first, 'base64url')).toHaveLength(65)
     expect(second).toBe(first)
@@ -855,7 +855,7 @@ describe('quiet hours', () => {
   })
 
   test('are shown in the own profile and the export, cleared, and gone with the account', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { token, id } = await service.register()
     const body = { from: '22:00', to: '07:30', time_zone: 'Europe/Berlin' }
     await service.call('PUT', path, { token, body })

@@ -8,7 +8,11 @@ import { locales, texts } from '../src/lib/i18n.ts'
 import { findRefusedOrigin } from '../src/modules/operator/system.ts'
 import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
+
+/** For tests that concern only people of their own. */
+const anyService = shared(() => startService())
 
 const kinds = Object.keys(errors) as ErrorKind[]
 
@@ -46,7 +50,7 @@ test.each(locales)('each error has a sentence of its own in %s', (locale) => {
 })
 
 test('a refusal over REST has a reason, in the language of the request', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const { token } = await service.register()
   const shown = []
   for (const locale of locales) {
@@ -62,7 +66,7 @@ test('a refusal over REST has a reason, in the language of the request', async (
 })
 
 test('a response that is no refusal, or whose code says enough, has no reason', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const { token } = await service.register()
   const fine = await service.call('GET', '/v1/users/me', { token })
   const missing = await service.call('GET', '/v1/support/tickets/x', { token })
@@ -71,7 +75,7 @@ test('a response that is no refusal, or whose code says enough, has no reason', 
 })
 
 test('the reasons distinguish a host without a verified address from a user who is no host', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const [host, guest] = [await service.registerAs('host'), await service.register()]
   service.sqlite.run('UPDATE users SET email_verified = 0 WHERE id = ?', [host.id])
   const reasonOf = async (token: string) =>
@@ -83,7 +87,7 @@ test('the reasons distinguish a host without a verified address from a user who 
 })
 
 test.each(locales)('a key without the scope learns which one is missing in %s', async (locale) => {
-  await using service = await startService()
+  const service = await anyService()
   const { token } = await service.issueKey(['calls'])
   const headers = { 'accept-language': locale }
   const refusal = async (method: string, path: string) => {
@@ -125,7 +129,7 @@ test('pages of other origins may read the reason', async () => {
 })
 
 test('the description has the roles or the scope, and the reasons of each operation', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const { body: document } = await service.call('GET', '/v1/openapi.json')
   const reasonsOf = (
     operation: { 'x-error-reasons': Record<string, string[]> },
@@ -164,7 +168,7 @@ describe('a refused token', () => {
   test.each(cases)(
     'for %s as %p says why, also in WWW-Authenticate',
     async (path, given, reason) => {
-      await using service = await startService()
+      const service = await anyService()
       const headers = given === undefined ? {} : { authorization: given }
       const answer = await service.call('GET', path, { headers })
       const shown = ['x-error-reason', 'www-authenticate'].map((name) => answer.headers.get(name))
@@ -180,8 +184,8 @@ describe('a refused token', () => {
   )
 
   test('of an ended session says so; a wrong password is no challenge', async () => {
-    await using service = await startService()
-    const ada = await service.register('ada')
+    const service = await anyService()
+    const ada = await service.register()
     const body = { refresh_token: ada.refreshToken }
     await service.call('POST', '/v1/auth/logout', { token: ada.token, body })
     const ended = await service.call('GET', '/v1/users/me', { token: ada.token })
@@ -193,7 +197,7 @@ describe('a refused token', () => {
 })
 
 test('a known path with another method is a 404 that names the methods', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const missing = async (method: string, path: string) => {
     const { status, headers, body } = await service.call(method, path)
     return [status, body.error.code, headers.get('x-error-reason'), headers.get('allow')]

@@ -228,7 +228,7 @@ test('a signed expiry in ten years is worth no more than a quarter of an hour', 
 })
 
 test('a token with the session of another user is refused', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const [ada, bob] = [await service.register(), await service.register()]
   const [header, payload] = read(ada.token)
   const sid = read(bob.token)[1]['sid']
@@ -246,7 +246,7 @@ test('a token expires after 900 s, with 5 s of tolerance for clocks', async () =
 })
 
 test('a demoted admin loses the admin routes at once, despite the role in the token', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const { id, email } = await service.register()
   service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [id])
   const { token } = await service.login(email)
@@ -257,7 +257,7 @@ test('a demoted admin loses the admin routes at once, despite the role in the to
 })
 
 test('the role in a token is ignored: the database decides', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const { token, id } = await service.register()
   const [header, payload] = read(token)
   const claimed = signed(header, { ...payload, role: 'admin' }, ownKey(service))
@@ -281,7 +281,7 @@ test.each(['Basic YTpi', 'Bearer', 'Bearer ', 'Bearer a b', 'bearer\tx', 'Token 
 )
 
 test('the public keys are at both URLs, cacheable, without a private member', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const { token } = await service.register()
   const [header] = read(token)
   for (const path of ['/.well-known/jwks.json', '/v1/.well-known/jwks.json']) {
@@ -302,7 +302,7 @@ test('the public keys are at both URLs, cacheable, without a private member', as
 })
 
 test('the first start creates an active and a next key', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const rows = service.sqlite.query('SELECT state FROM signing_keys ORDER BY state').all()
   expect(rows).toEqual([{ state: 'active' }, { state: 'next' }])
 })
