@@ -411,7 +411,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
   )
 
   testAtLength('what another desk changes while the ticket is read is read again', async () => {
-    const id = await (await customer('Lea')).open('Two notes')
+    const id = await (await customer('Lia')).open('Two notes')
     const path = `${tickets}/${id}`
     const frames: string[] = []
     page.once('websocket', (socket) =>
