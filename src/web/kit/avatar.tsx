@@ -1,5 +1,3 @@
-import { ownFile, thumbnail } from './file-link.tsx'
-
 const tints = 6
 
 const pictureWidth = 160
@@ -29,4 +27,15 @@ function initials(name: string): string {
     .map((part) => [...(part ?? '')][0] ?? '')
     .join('')
     .toUpperCase()
+}
+
+/** @param width one of those that the service makes */
+export const thumbnail = (own: string, width: number) =>
+  `${own}${own.includes('?') ? '&' : '?'}w=${width}`
+
+/** The path of a file of this service, which may be reached by a name other than its public one. */
+export function ownFile(url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined
+  const { pathname, search } = new URL(url)
+  return /^\/v1\/files\/[^/]+\/[^/]+$/.test(pathname) ? pathname + search : undefined
 }

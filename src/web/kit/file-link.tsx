@@ -1,5 +1,6 @@
 import { Download, Paperclip } from 'lucide-preact'
 import { thumbHashToDataURL } from 'thumbhash'
+import { ownFile, thumbnail } from './avatar.tsx'
 import { bytes } from './format.ts'
 import { texts } from './texts.tsx'
 
@@ -61,15 +62,4 @@ function pictureProps(own: string, { width, height, placeholder }: StoredFile) {
     height: Math.round(height * scale),
     style: { height: 'auto', background: `center / cover url(${thumbHashToDataURL(hash)})` },
   }
-}
-
-/** @param width one of those that the service makes */
-export const thumbnail = (own: string, width: number) =>
-  `${own}${own.includes('?') ? '&' : '?'}w=${width}`
-
-/** The path of a file of this service, which may be reached by a name other than its public one. */
-export function ownFile(url: string): string | undefined {
-  if (!URL.canParse(url)) return undefined
-  const { pathname, search } = new URL(url)
-  return /^\/v1\/files\/[^/]+\/[^/]+$/.test(pathname) ? pathname + search : undefined
 }
