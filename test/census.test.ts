@@ -433,3 +433,15 @@ test('no test sleeps for a fixed time, measures time or retries: such tests are 
   const found = await Promise.all(files.map(async (file) => ((await isTimed(file)) ? [file] : [])))
   expect(found.flat()).toEqual([])
 })
+
+test('the types of the client carry the pages: they assert none themselves', async () => {
+  const pages = join(import.meta.dir, '../src/web')
+  const assertion = /\S+ as (?:any|never|unknown|object|string|number|keyof|typeof|[A-Z({[]).*/g
+  const found: string[] = []
+  for (const file of new Bun.Glob('**/*.{ts,tsx}').scanSync(pages)) {
+    const text = await Bun.file(join(pages, file)).text()
+    const code = text.replace(/^import [^']*|'[^'\n]*'| \/\/ .*/gm, '')
+    for (const [line] of code.matchAll(assertion)) found.push(`${file}: ${line.trim()}`)
+  }
+  expect(found).toEqual(['pages.ts: documents as Documents'])
+})

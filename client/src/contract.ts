@@ -23,10 +23,12 @@ export type Query<R extends Route> = Operations[R] extends { query?: infer Q } ?
 export type ListRoute = {
   [R in Route]: Answer<R> extends { data: unknown[]; pagination: unknown } ? R : never
 }[Route]
-export type Item<R extends ListRoute> = Answer<R> extends { data: (infer T)[] } ? T : never
+export type Item<R extends ListRoute> =
+  Answer<R> extends { data: (infer T extends object)[] } ? T : never
 /** The response of a list in each of its forms: by page, or by cursor if the query has `limit` or `cursor`. */
 export type PageOf<R extends ListRoute> = Extract<Answer<R>, { success: true }>
-export type CursorPageOf<R extends ListRoute> = Exclude<Answer<R>, { success: true }>
+export type CursorPageOf<R extends ListRoute> = Exclude<Answer<R>, { success: true }> &
+  CursorPage<Item<R>>
 /** The lists with a page form. */
 export type PageRoute = { [R in ListRoute]: PageOf<R> extends never ? never : R }[ListRoute]
 export type Page<T> = { success: true; data: T[]; pagination: Pagination }

@@ -145,6 +145,8 @@ export type Request = {
       : [options: Options<R> & PageForm]
   ): Promise<PageOf<R>>
   <R extends Route>(route: R, ...[options]: RequestArguments<R>): Promise<Answer<R>>
+  /** For functions that take any route. */
+  <R extends Route>(route: R, options: Options<R>): Promise<Answer<R>>
 }
 type CursorForm = { query: { limit: number } | { cursor: string } }
 type PageForm = { query?: { limit?: undefined; cursor?: undefined } }

@@ -27,12 +27,15 @@ export function accountPage(
     'type="password" autocomplete="new-password" minlength="8" maxlength="256"',
     form.passwordHint,
   )
-  const fields = { 'reset-password': password, 'set-up': email + password }[page as string] ?? ''
+  const fields: Partial<Record<AccountPage, string>> = {
+    'reset-password': password,
+    'set-up': email + password,
+  }
   const next =
     page === 'set-up' ? `<p class="next" hidden><a href="/console">${form.console}</a></p>` : ''
   const content = `<form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}">
 <p>${lead}</p>
-${fields}
+${fields[page] ?? ''}
 <button class="button primary">${button}</button>
 </form>
 <p role="status" tabindex="-1"></p>

@@ -1,7 +1,15 @@
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Answer, Input, Item, ListRoute, Route } from '../../../client/src/contract.ts'
+import type {
+  Answer,
+  CursorPage,
+  Input,
+  Item,
+  ListRoute,
+  Route,
+} from '../../../client/src/contract.ts'
 import { ApiError } from '../../../client/src/errors.ts'
+import { idIn } from '../kit/list.tsx'
 import { toast } from '../kit/toast.tsx'
 import { client, opened, request, user } from './session.ts'
 
@@ -30,20 +38,27 @@ type Watch = {
   inBackground: boolean
   isHeld: () => boolean
 }
-type Entry<T = unknown> = {
-  route: Route
-  state: Signal<State<T>>
-  read: (signal: AbortSignal, before: T | undefined) => Promise<T>
-  merge: (before: T, fresh: T) => T
+/** With methods, not functions, in it: an entry is one of `unknown`, too. */
+type Source<T> = {
+  read(signal: AbortSignal, before: T | undefined): Promise<T>
+  merge(before: T, fresh: T): T
+  /** Reading it again would move rows. */
+  isLong(data: T): boolean
   isLive: boolean
+}
+type Entry<T = unknown> = Source<T> & {
+  state: Signal<State<T>>
   watches: Set<Watch>
   readAt: number
   leftAt: number
   isDue: boolean
   reading: AbortController | undefined
+  forget: () => void
   /** Local changes made while a request was under way. Its response may not have them. */
-  changes: ((data: T) => T)[]
+  changes: { change(data: T): T }[]
 }
+/** The entries of a route by their input. */
+type Entries<T = unknown> = Map<string, Entry<T>>
 
 export type Query<T> = State<T> & {
   reload: () => void
@@ -65,7 +80,8 @@ type QueryOptions<T = never> = {
   inBackground?: boolean
 }
 
-const entries = new Map<string, Entry<unknown>>()
+const queries: { [R in ReadRoute]?: Entries<Answer<R>> } = {}
+const lists: { [R in ListedRoute]?: Entries<Pages<Item<R>>> } = {}
 const idle: State<never> = { data: undefined, error: undefined, isLoading: true, isStale: false }
 
 /** Reads data and keeps them up to date: by interval, after a reconnect, on `refresh`. Components with the same route
@@ -90,10 +106,11 @@ function entryOf<R extends ReadRoute>(
   input: Input<R>,
   { merge, isLive = false }: QueryOptions<Answer<R>>,
 ) {
-  return openEntry<Answer<R>>(keyOf(route, input), {
-    route,
-    read: (signal) => request(route, { ...input, signal } as never),
+  queries[route] ??= new Map()
+  return openEntry<Answer<R>>(queries[route], keyOf(input), {
+    read: (signal) => request(route, { ...input, signal }),
     merge: merge ?? ((_, fresh) => fresh),
+    isLong: () => false,
     isLive,
   })
 }
@@ -108,13 +125,11 @@ export function prefetch<R extends ReadRoute>(
   if (!isFresh(entry) && !entry.reading) void read(entry)
 }
 
-const keyOf = (route: Route, input: object) => `${route} ${JSON.stringify(input)}`
+const keyOf = (input: object) => JSON.stringify(input)
 
-type Source<T> = Pick<Entry<T>, 'route' | 'read' | 'merge' | 'isLive'>
-
-function openEntry<T>(key: string, source: Source<T>): Entry<T> {
+function openEntry<T>(entries: Entries<T>, key: string, source: Source<T>): Entry<T> {
   const known = entries.get(key)
-  if (known) return known as unknown as Entry<T> // a key has one type
+  if (known) return known
   const entry: Entry<T> = {
     ...source,
     state: signal({ ...idle, isLoading: false }),
@@ -123,10 +138,21 @@ function openEntry<T>(key: string, source: Source<T>): Entry<T> {
     leftAt: Date.now(),
     isDue: false,
     reading: undefined,
+    forget: () => entries.delete(key),
     changes: [],
   }
-  entries.set(key, entry as unknown as Entry) // read by its key only
+  entries.set(key, entry)
   return entry
+}
+
+function entriesOf(route: ReadRoute): Entry[] {
+  const all: Record<string, Entries | undefined>[] = [queries, lists]
+  return all.flatMap(({ [route]: entries }) => [...(entries?.values() ?? [])])
+}
+
+function allEntries(): Entry[] {
+  const all: Entries[] = [...Object.values(queries), ...Object.values(lists)]
+  return all.flatMap((entries) => [...entries.values()])
 }
 
 function isFresh<T>({ readAt, state, isDue, isLive }: Entry<T>): boolean {
@@ -167,7 +193,7 @@ async function read<T>(entry: Entry<T>): Promise<void> {
     if (signal.aborted) return
     const before = entry.state.peek().data
     const merged = before === undefined ? fresh : entry.merge(before, fresh)
-    const data = entry.changes.reduce((changed, change) => change(changed), merged)
+    const data = entry.changes.reduce((changed, { change }) => change(changed), merged)
     entry.state.value = { data, error: undefined, isLoading: false, isStale: false }
   } catch (error) {
     if (signal.aborted) return
@@ -182,7 +208,7 @@ async function read<T>(entry: Entry<T>): Promise<void> {
 }
 
 function update<T>(entry: Entry<T>, change: (data: T) => T) {
-  if (entry.reading) entry.changes.push(change)
+  if (entry.reading) entry.changes.push({ change })
   const state = entry.state.peek()
   if (state.data !== undefined) entry.state.value = { ...state, data: change(state.data) }
 }
@@ -193,38 +219,32 @@ export function patch<R extends ReadRoute>(
   input: Input<R>,
   change: (data: Answer<R>) => Answer<R>,
 ): void {
-  const entry = entries.get(keyOf(route, input))
-  if (entry) update(entry as Entry<Answer<R>>, change) // a key has one type
+  const entry = queries[route]?.get(keyOf(input))
+  if (entry) update(entry, change)
 }
 
 /** Reads all data of these routes again; those that are not shown are forgotten. */
 export function refresh(...routes: ReadRoute[]): void {
-  for (const [key, entry] of entries) {
-    if (!routes.some((route) => route === entry.route)) continue
+  for (const entry of routes.flatMap(entriesOf)) {
     if (entry.watches.size > 0) void read(entry)
-    else entries.delete(key)
+    else entry.forget()
   }
 }
 
 const soonMilliseconds = 100
 
-/** Reads these data again soon, at most once a second.
- *  @param input undefined for all data of the route */
-export function refreshSoon<R extends ReadRoute>(route: R, input?: Input<R>): void {
-  const key = input && keyOf(route, input)
-  for (const [known, entry] of entries) {
-    if (key === undefined ? entry.route !== route : known !== key) continue
-    entry.isDue = true
-    if (entry.watches.size === 0 || Date.now() - entry.readAt < tickMilliseconds) continue
-    setTimeout(() => entry.isDue && readWhenDue(entry), soonMilliseconds)
-  }
+/** Reads these data again soon, at most once a second. */
+export function refreshSoon<R extends ReadRoute>(route: R, input: Input<R>): void {
+  const entry = queries[route]?.get(keyOf(input))
+  if (!entry) return
+  entry.isDue = true
+  if (entry.watches.size === 0 || Date.now() - entry.readAt < tickMilliseconds) return
+  setTimeout(() => entry.isDue && readWhenDue(entry), soonMilliseconds)
 }
 
 /** Forgets the data of the route that are not shown. */
 export function forget(route: ReadRoute): void {
-  for (const [key, entry] of entries) {
-    if (entry.route === route && entry.watches.size === 0) entries.delete(key)
-  }
+  for (const entry of entriesOf(route)) if (entry.watches.size === 0) entry.forget()
 }
 
 /** Replaces an item in all lists of the route. */
@@ -232,22 +252,18 @@ export function patchItem<R extends ListedRoute>(
   route: R,
   changed: Partial<Item<R>> & { id: string },
 ): void {
-  for (const entry of entries.values()) {
-    if (entry.route !== route) continue
-    update(entry, (data) => {
-      const { items } = data as Partial<Pages<{ id: string }>> // or one page, without items
-      if (!items?.some(({ id }) => id === changed.id)) return data
-      const replaced = items.map((item) =>
-        item.id === changed.id ? { ...item, ...changed } : item,
+  for (const entry of lists[route]?.values() ?? []) {
+    update(entry, (all) => {
+      if (!all.items.some((item) => idIn(item) === changed.id)) return all
+      const items = all.items.map((item) =>
+        idIn(item) === changed.id ? { ...item, ...changed } : item,
       )
-      return Object.assign({}, data, { items: replaced })
+      return { ...all, items }
     })
   }
 }
 
 type Pages<T> = { items: T[]; cursor: string | null; count: number }
-type Page<T> = { data: T[]; pagination: { cursor: string | null } }
-
 export type List<T> = State<T[]> & {
   items: T[]
   hasMore: boolean
@@ -260,10 +276,8 @@ export type List<T> = State<T[]> & {
 }
 export type ListOptions<T> = QueryOptions & { limit?: number; idOf?: (item: T) => unknown }
 
-type ListInput<R extends ListedRoute> = Omit<Input<R>, 'query'> &
-  (Input<R> extends { query?: infer Q }
-    ? { query?: Omit<Exclude<Q, undefined>, 'limit' | 'cursor' | 'page' | 'per_page'> }
-    : object)
+/** The list adds `limit` and `cursor` to the query. */
+type ListInput<R extends ListedRoute> = Input<R> & { query?: object }
 
 /** A list that reads further pages as it is scrolled. A list of several pages is not read again by itself: it becomes
  *  stale. */
@@ -272,41 +286,39 @@ export function useList<R extends ListedRoute>(
   input: ListInput<R> | undefined,
   { limit = pageSize, idOf = idIn, ...options }: ListOptions<Item<R>> = {},
 ): List<Item<R>> {
-  type T = Item<R>
-  const page = (cursor: string | null, signal?: AbortSignal) => {
-    const query = {
-      ...(input && 'query' in input && input.query),
-      limit,
-      ...(cursor !== null && { cursor }),
-    }
-    // With `limit` the response has a cursor.
-    return request(route, { ...input, query, signal } as never) as unknown as Promise<Page<T>>
+  const page = (given: ListInput<R>, cursor: string | null, signal?: AbortSignal) => {
+    const { query }: { query?: object } = given
+    const ofPage = { limit, ...(cursor !== null && { cursor }) }
+    return request(route, { ...given, query: { ...query, ...ofPage }, signal })
   }
-  // Without an input nothing watches the entry, so that nothing is read.
-  const entry = openEntry<Pages<T>>(input ? keyOf(route, { ...input, limit }) : `no ${route}`, {
-    route,
-    merge: (_, fresh) => fresh,
-    isLive: false,
-    async read(signal, before) {
-      let all: Pages<T> = { items: [], cursor: null, count: 0 }
-      do all = joined(all, await page(all.cursor, signal), idOf)
-      while (all.cursor !== null && all.count < Math.min(before?.count ?? 1, mostPages))
-      return all
-    },
-  })
-  useWatch(input && entry, options)
+  const open = (given: ListInput<R>) => {
+    lists[route] ??= new Map()
+    return openEntry<Pages<Item<R>>>(lists[route], keyOf({ ...given, limit }), {
+      merge: (_, fresh) => fresh,
+      isLong: ({ count }) => count > 1,
+      isLive: false,
+      async read(signal, before) {
+        let all: Pages<Item<R>> = { items: [], cursor: null, count: 0 }
+        do all = joined(all, await page(given, all.cursor, signal), idOf)
+        while (all.cursor !== null && all.count < Math.min(before?.count ?? 1, mostPages))
+        return all
+      },
+    })
+  }
+  const entry = input && open(input)
+  useWatch(entry, options)
   const failure = useRef<{ cursor: string; error: unknown }>(undefined)
   const more = useRef<string>(undefined)
-  const state = entry.state.value
+  const state = entry?.state.value ?? idle
   const { data } = state
 
   async function loadMore() {
-    const cursor = entry.state.peek().data?.cursor
-    if (!cursor || more.current === cursor) return
+    const cursor = entry?.state.peek().data?.cursor
+    if (!input || !cursor || more.current === cursor) return
     more.current = cursor
     failure.current = undefined
     try {
-      const next = await page(cursor)
+      const next = await page(input, cursor)
       update(entry, (all) => (all.cursor === cursor ? joined(all, next, idOf) : all))
     } catch (error) {
       failure.current = { cursor, error }
@@ -325,16 +337,18 @@ export function useList<R extends ListedRoute>(
     hasMore: data?.cursor != null,
     isLong: (data?.count ?? 0) > 1,
     loadMore,
-    reload: () => read(entry),
-    retry: () => (state.error === undefined ? loadMore() : read(entry)),
-    update: (change) => update(entry, (all) => ({ ...all, items: change(all.items) })),
+    reload: () => entry && read(entry),
+    retry: () => (state.error === undefined ? loadMore() : entry && read(entry)),
+    update: (change) => entry && update(entry, (all) => ({ ...all, items: change(all.items) })),
   }
 }
 
-const idIn = (item: unknown) => (item as { id?: unknown }).id // nearly all rows have an id
-
 /** Rows that moved down since the last page was read come a second time. */
-function joined<T>(all: Pages<T>, page: Page<T>, idOf: (item: T) => unknown): Pages<T> {
+function joined<T extends object>(
+  all: Pages<T>,
+  page: CursorPage<T>,
+  idOf: (item: T) => unknown,
+): Pages<T> {
   const known = new Set(all.items.map(idOf))
   const items = [...all.items, ...page.data.filter((item) => !known.has(idOf(item)))]
   return { items, cursor: page.pagination.cursor, count: all.count + 1 }
@@ -358,7 +372,7 @@ export async function mutate<R extends Route>(
 ): Promise<Answer<R>> {
   const takeBack = optimistic?.()
   try {
-    const answer = await request(route, input as never)
+    const answer = await request(route, input)
     if (done) toast(done)
     return answer
   } finally {
@@ -389,9 +403,9 @@ const pause = (seconds: number, signal: AbortSignal | undefined) =>
   })
 
 setInterval(() => {
-  for (const [key, entry] of entries) {
+  for (const entry of allEntries()) {
     if (entry.watches.size > 0) readWhenDue(entry)
-    else if (Date.now() - entry.leftAt > keptMilliseconds) entries.delete(key)
+    else if (Date.now() - entry.leftAt > keptMilliseconds) entry.forget()
   }
 }, tickMilliseconds)
 
@@ -402,20 +416,16 @@ function readWhenDue(entry: Entry) {
   const every = Math.min(...watches.map((watch) => watch.every ?? Number.POSITIVE_INFINITY))
   const isDue = entry.isDue || Date.now() - entry.readAt >= every * 1_000
   if (!isDue || watches.some((watch) => watch.isHeld())) return
-  if (!isLong(entry)) return void read(entry)
+  const { data } = entry.state.peek()
+  if (data === undefined || !entry.isLong(data)) return void read(entry)
   if (entry.isDue) entry.state.value = { ...entry.state.peek(), isStale: true }
   entry.isDue = false
   entry.readAt = Date.now()
 }
 
-function isLong(entry: Entry): boolean {
-  const data = entry.state.peek().data as Partial<Pages<unknown>> | undefined // or anything else
-  return typeof data?.count === 'number' && Array.isArray(data.items) && data.count > 1
-}
-
 /** Frames may have been missed. */
 function catchUp() {
-  for (const entry of entries.values()) {
+  for (const entry of allEntries()) {
     const isOnce = [...entry.watches].some((watch) => watch.isOnce)
     if (!isOnce) entry.isDue = true
     if (entry.watches.size > 0 && !isOnce) readWhenDue(entry)
@@ -429,13 +439,15 @@ client.on('status', ({ status }) => {
 })
 client.on('resync', catchUp)
 addEventListener('online', () => {
-  for (const entry of entries.values()) {
+  for (const entry of allEntries()) {
     if (entry.watches.size > 0 && entry.state.peek().error !== undefined) void read(entry)
   }
 })
 user.subscribe((signedIn) => {
   if (signedIn) return
-  for (const entry of entries.values()) entry.reading?.abort()
-  entries.clear()
+  for (const entry of allEntries()) {
+    entry.reading?.abort()
+    entry.forget()
+  }
   wasLost = false
 })

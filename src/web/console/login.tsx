@@ -13,8 +13,13 @@ const words = texts.console.login
 export function LoginPage() {
   const [needsCode, setNeedsCode] = useState(false)
   const { onSubmit, isBusy, error } = useForm(async (given) => {
-    // The names of the inputs below.
-    await login(Object.fromEntries(given) as Parameters<typeof login>[0]).catch((refusal) => {
+    const code = given.get('code')
+    const credentials = {
+      email: String(given.get('email')),
+      password: String(given.get('password')),
+      ...(code !== null && { code: String(code) }),
+    }
+    await login(credentials).catch((refusal) => {
       if (asksForCode(refusal)) setNeedsCode(true)
       throw refusal
     })

@@ -4,7 +4,6 @@ import {
   type Body,
   type ChannelStatus,
   createClient,
-  type Request,
   type User,
   webStorage,
 } from '../../../client/src/client.ts'
@@ -27,16 +26,16 @@ export const platform = document.title
 /** The service requires a second factor before any other request of this admin. */
 export const needsFactor = signal(false)
 /** Sends a request. When the service asks for a recent proof of identity, asks the user and sends it once more. */
-export const request: Request = (...given: Parameters<Request>): Promise<never> => {
-  // The same function, so that the forms of its responses are the same.
-  const send = () => client.request(...given) as Promise<never>
-  return send()
+export const request = new Proxy(client.request, {
+  apply: (target, _, given) => withProof(() => Reflect.apply(target, undefined, given)),
+})
+const withProof = (send: () => Promise<unknown>) =>
+  send()
     .catch(async (error: unknown) => {
       if (refusalOf(error) !== 'confirm_required' || !(await confirmIdentity(prove))) throw error
       return send()
     })
     .catch(noteMissingRight)
-}
 const prove = (body: Body<'POST /v1/auth/confirm'>) =>
   client.request('POST /v1/auth/confirm', { body })
 /** The signed-in user. */

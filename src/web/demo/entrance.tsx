@@ -1,7 +1,8 @@
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/client.ts'
-import { errorText, fieldProblems } from '../kit/errors.ts'
-import { Problems, TextField } from '../kit/field.tsx'
+import { errorText } from '../kit/errors.ts'
+import { PasswordField, Problems, TextField } from '../kit/field.tsx'
+import { useForm } from '../kit/form.tsx'
 import { fill, language, texts } from '../kit/texts.tsx'
 import type { Session } from './session.ts'
 
@@ -11,36 +12,36 @@ type Mode = 'register' | 'login'
 export function Entrance({ session }: { session: Session }) {
   const text = texts.demo.entrance
   const [mode, setMode] = useState<Mode>('register')
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
-  const form = useRef<HTMLFormElement>(null)
-
-  async function submit(event: SubmitEvent) {
-    event.preventDefault()
-    if (isBusy || !form.current) return
-    const given = Object.fromEntries(new FormData(form.current)) as Given // the names of the inputs below
-    setBusy(true)
-    setError(undefined)
-    try {
-      await (mode === 'register' ? session.register(given) : session.login(given))
-    } catch (caught) {
-      setError(caught)
-      setBusy(false)
-    }
-  }
-
+  const isNew = mode === 'register'
+  const { onSubmit, isBusy, error, problems, forget } = useForm((given) => {
+    const [email, password] = [String(given.get('email')), String(given.get('password'))]
+    if (!isNew) return session.login({ email, password })
+    return session.register({ display_name: String(given.get('display_name')), email, password })
+  })
   return (
-    <form class="entrance stack" ref={form} onSubmit={submit}>
+    <form class="entrance stack" onSubmit={onSubmit}>
       <h2>{texts.demo.sides[session.side]}</h2>
       <p class="soft">{session.hasEnded.value ? text.ended : text.text}</p>
       <ModeSwitch
         mode={mode}
         choose={(next) => {
           setMode(next)
-          setError(undefined)
+          forget()
         }}
       />
-      <Fields mode={mode} error={error} />
+      <Problems.Provider value={problems}>
+        {isNew && (
+          <TextField
+            label={text.name}
+            name="display_name"
+            autocomplete="nickname"
+            maxLength={80}
+            required
+          />
+        )}
+        <TextField label={text.email} name="email" type="email" autocomplete="username" required />
+        <PasswordField label={text.password} name="password" isNew={isNew} />
+      </Problems.Provider>
       <p class="error" role="alert">
         {problemText(error, mode)}
       </p>
@@ -50,8 +51,6 @@ export function Entrance({ session }: { session: Session }) {
     </form>
   )
 }
-
-type Given = { display_name: string; email: string; password: string }
 
 function ModeSwitch({ mode, choose }: { mode: Mode; choose: (mode: Mode) => void }) {
   const text = texts.demo.entrance
@@ -63,33 +62,6 @@ function ModeSwitch({ mode, choose }: { mode: Mode; choose: (mode: Mode) => void
         </button>
       ))}
     </fieldset>
-  )
-}
-
-function Fields({ mode, error }: { mode: Mode; error: unknown }) {
-  const text = texts.demo.entrance
-  const isNew = mode === 'register'
-  return (
-    <Problems.Provider value={fieldProblems(error)}>
-      {isNew && (
-        <TextField
-          label={text.name}
-          name="display_name"
-          autocomplete="nickname"
-          maxLength={80}
-          required
-        />
-      )}
-      <TextField label={text.email} name="email" type="email" autocomplete="username" required />
-      <TextField
-        label={text.password}
-        name="password"
-        type="password"
-        autocomplete={isNew ? 'new-password' : 'current-password'}
-        required
-        {...(isNew && { minLength: 8, hint: text.hint })}
-      />
-    </Problems.Provider>
   )
 }
 

@@ -82,11 +82,12 @@ type TextFieldProps = Labelled &
     inputMode?: 'numeric'
   }
 
-export function TextField({ label, hint, problem, takesFocus, ...input }: TextFieldProps) {
+export function TextField({ label, hint, problem, takesFocus, ...own }: TextFieldProps) {
+  const input: object = own // an input of each type has its own attributes
   const element = useFocus<HTMLInputElement>(takesFocus)
   return (
-    <Field label={label} hint={hint} name={input.name} problem={problem}>
-      {(attributes) => <input {...(input as object)} ref={element} {...attributes} />}
+    <Field label={label} hint={hint} name={own.name} problem={problem}>
+      {(attributes) => <input {...input} ref={element} {...attributes} />}
     </Field>
   )
 }

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, TargetedSubmitEvent } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { openDialog } from './dialog.tsx'
@@ -13,9 +13,9 @@ export function useForm(work: (given: FormData) => Promise<unknown>) {
   const sent = useRef<HTMLFormElement>(null)
   useFocusOnProblem(sent, error)
 
-  async function onSubmit(event: SubmitEvent) {
+  async function onSubmit(event: TargetedSubmitEvent<HTMLFormElement>) {
     event.preventDefault()
-    const form = event.currentTarget as HTMLFormElement // the handler is a form's
+    const form = event.currentTarget
     if (isBusy) return
     sent.current = form
     setBusy(true)
@@ -33,7 +33,8 @@ export function useForm(work: (given: FormData) => Promise<unknown>) {
   const problems = fieldProblems(error)
   const isOfFields = Object.keys(problems).length > 0
   const problem = error === undefined || isOfFields ? undefined : errorText(error).text
-  return { onSubmit, isBusy, error, problems, problem }
+  const forget = () => setError(undefined)
+  return { onSubmit, isBusy, error, problems, problem, forget }
 }
 
 /** Leads to the first field that an error is about, else to its text. */

@@ -1,6 +1,7 @@
 import type { ComponentChildren, Ref } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from './button.tsx'
+import { closest } from './closest.ts'
 import { errorText } from './errors.ts'
 import { withQuery } from './router.ts'
 import { useShortcut } from './shortcuts.tsx'
@@ -139,9 +140,12 @@ type RowListProps<T> = {
   idOf?: (item: T) => string
 }
 
+/** Nearly all rows have an id. */
+export const idIn = (item: object): string => ('id' in item ? String(item.id) : '')
+
 /** A list with rows of any height and a button that loads more. */
-export function RowList<T>(props: RowListProps<T>) {
-  const { label, list, empty, render, idOf = (item) => (item as { id: string }).id } = props
+export function RowList<T extends object>(props: RowListProps<T>) {
+  const { label, list, empty, render, idOf = idIn } = props
   const { items, error, hasMore, loadMore, retry } = list
   const { frame, onFocusIn } = useFocusAfterRemoval(items.map(idOf))
   const hasFailed = error !== undefined && !list.isStale
@@ -182,7 +186,7 @@ function useFocusAfterRemoval(ids: string[]) {
     target?.focus()
   }, [ids.join(' ')])
   function onFocusIn(event: FocusEvent) {
-    const id = (event.target as Element).closest<HTMLElement>('[data-id]')?.dataset['id']
+    const id = closest(event, '[data-id]')?.dataset['id']
     focused.current = id === undefined ? undefined : { id, index: ids.indexOf(id) }
   }
   return { frame, onFocusIn }
@@ -196,7 +200,7 @@ type ListPageProps<T> = RowListProps<T> & {
 }
 
 /** A list with a sentence about it and a button that adds a row. */
-export function ListPage<T>({ text, action, add, ...list }: ListPageProps<T>) {
+export function ListPage<T extends object>({ text, action, add, ...list }: ListPageProps<T>) {
   useShortcut('n', action, add)
   return (
     <>

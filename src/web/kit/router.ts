@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { closest } from './closest.ts'
 
 const address = signal(new URL(location.href))
 
@@ -55,7 +56,7 @@ export function withQuery(changes: Record<string, string | undefined>, pathname 
 export function followLinks(prefix: string): void {
   document.addEventListener('click', (event) => {
     const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey)
-    const link = (event.target as Element).closest('a')
+    const link = closest<HTMLAnchorElement>(event, 'a')
     if (!link || !isPlain || event.defaultPrevented || link.target || link.download) return
     const isOwn = link.origin === location.origin && `${link.pathname}/`.startsWith(`${prefix}/`)
     if (!isOwn || link.getAttribute('href')?.startsWith('#')) return

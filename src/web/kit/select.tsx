@@ -6,7 +6,8 @@ export type Options<T extends string> = readonly (readonly [value: T, text: stri
 
 type SelectProps<T extends string> = {
   label: string
-  value: T
+  /** Without one, nothing is chosen. */
+  value: T | undefined
   options: Options<T>
   choose: (value: T) => void
   /** In place of the chosen option's text. */
@@ -131,7 +132,7 @@ function place(popover: HTMLElement, opener: HTMLElement) {
 
 function move(event: KeyboardEvent, list: HTMLElement | null) {
   const all = [...(list?.querySelectorAll('button') ?? [])]
-  const at = all.indexOf(document.activeElement as HTMLButtonElement)
+  const at = all.findIndex((option) => option.matches(':focus'))
   const to = targetOf(event.key, at, all)
   if (event.key === 'Tab') list?.hidePopover()
   if (to === undefined) return

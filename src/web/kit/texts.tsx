@@ -42,9 +42,10 @@ function part<T extends object>(read: () => T | undefined): T {
   const get = (_: T, key: string | symbol) => {
     const found = read()
     if (found) return Reflect.get(found, key)
-    return part(() => read()?.[key as keyof T] as object | undefined) // strings are read later
+    return part(() => Reflect.get(read() ?? {}, key)) // strings are read later
   }
-  return new Proxy({} as T, { get })
+  const target: T = Object.create(null)
+  return new Proxy(target, { get })
 }
 
 /** Comes before anything is shown. */

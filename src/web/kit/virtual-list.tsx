@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { closest } from './closest.ts'
 
 type VirtualListProps<T> = {
   label: string
@@ -54,7 +55,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   })
 
   function move(event: KeyboardEvent) {
-    const row = (event.target as Element).closest<HTMLElement>('[data-index]')
+    const row = closest(event, '[data-index]')
     const step = stepOf(event.key, Math.floor(view.height / rowHeight))
     const isChord = event.ctrlKey || event.metaKey || event.altKey
     if (!row || step === undefined || isChord) return
@@ -79,7 +80,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
         style={{ height: `${items.length * rowHeight}px` }}
         onKeyDown={move}
         onFocusIn={(event) => {
-          const row = (event.target as Element).closest<HTMLElement>('[data-index]')
+          const row = closest(event, '[data-index]')
           const item = items[Number(row?.dataset['index'])]
           if (item) setFocused(keyOf(item))
         }}

@@ -33,9 +33,10 @@ export type Parameter = {
   schema: Schema
   example?: unknown
 }
+type ErrorBody = { error: { code: string } }
 export type Content = Record<
   string,
-  { schema?: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }
+  { schema?: Schema; example?: unknown; examples?: Record<string, { value: ErrorBody }> }
 >
 export type Header = { $ref?: string; description?: string; schema?: Schema }
 export type ResponseObject = {

@@ -15,7 +15,9 @@ export function introduction(api: ApiDocument, reasons: Reason[]): Entry[] {
   const base = api.servers[0]?.url ?? ''
   const error = api.components.responses['validation_error_400']?.content?.['application/json']
   const list = api.paths['/v1/chat/conversations']?.['get']?.responses['200']
-  const page = list?.content?.['application/json']?.example as { pagination?: unknown } | undefined
+  const { pagination: shown }: { pagination?: unknown } = Object(
+    list?.content?.['application/json']?.example,
+  )
   return [
     section(
       'basics',
@@ -43,7 +45,7 @@ export function introduction(api: ApiDocument, reasons: Reason[]): Entry[] {
       'pagination',
       'Pagination',
       pagination,
-      jsonBlock('The page that was answered', { pagination: page?.pagination }),
+      jsonBlock('The page that was answered', { pagination: shown }),
     ),
     section('rate-limits', 'Rate limits', rateLimits(limitsOf(api))),
     section('repeating', 'Repeating safely', repeating),

@@ -107,7 +107,7 @@ function errorRow(status: string, operation: Operation, { api, reasonIds }: Part
   const { $ref = '' } = operation.responses[status] ?? {}
   const shared = api.components.responses[lastSegment($ref)]?.content?.['application/json']
   const codes = (operation['x-errors'] ?? []).flatMap((kind) => {
-    const example = shared?.examples?.[kind]?.value as { error: { code: string } } | undefined
+    const example = shared?.examples?.[kind]?.value
     return example ? [example.error.code] : []
   })
   const names = [...new Set(codes), ...(operation['x-error-reasons']?.[status] ?? [])]

@@ -67,7 +67,7 @@ export function boundsOf(schema: Schema): string[] {
     range(schema.minItems, schema.maxItems, 'items'),
     range(schema.minimum, schema.maximum, ''),
     schema.pattern && `matches ${schema.pattern}`,
-  ].filter((bound) => bound !== undefined && bound !== '') as string[]
+  ].flatMap((bound) => bound || [])
 }
 
 function range(from: number | undefined, to: number | undefined, unit: string) {

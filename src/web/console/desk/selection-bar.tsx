@@ -179,7 +179,7 @@ function Changes({ isBusy, apply }: { isBusy: boolean; apply: (change: Change) =
       <Select
         label={bulk.assign}
         text={bulk.assignMenu}
-        value="–"
+        value={undefined}
         isBusy={isBusy}
         options={[...assignable(null), ['', words.nobody]]}
         choose={(id) => apply({ assignee_id: id || null })}
@@ -187,18 +187,18 @@ function Changes({ isBusy, apply }: { isBusy: boolean; apply: (change: Change) =
       <Select
         label={bulk.setStatus}
         text={bulk.statusMenu}
-        value="–"
+        value={undefined}
         isBusy={isBusy}
         options={statuses.map((value) => [value, statusNames[value]])}
-        choose={(status) => apply({ status: status as Status })}
+        choose={(status) => apply({ status })}
       />
       <Select
         label={bulk.setPriority}
         text={bulk.priorityMenu}
-        value="–"
+        value={undefined}
         isBusy={isBusy}
         options={priorities.map((value) => [value, priorityNames[value]])}
-        choose={(priority) => apply({ priority: priority as (typeof priorities)[number] })}
+        choose={(priority) => apply({ priority })}
       />
     </div>
   )

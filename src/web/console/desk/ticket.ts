@@ -111,7 +111,7 @@ function accept(ticket: DeskTicket) {
   patchTicket(ticket.id, (before) => mergeTicket(before, ticket))
   const { messages, notes, history, messages_before, ...item } = ticket
   patchItem(listRoute, item)
-  refreshSoon(countsRoute)
+  refreshSoon(countsRoute, {})
 }
 
 const held = new Map<string, () => Promise<unknown>>()
@@ -197,7 +197,7 @@ for (const event of ['ticket_created', 'ticket_updated'] as const) {
     forget(listRoute)
     patchTicket(ticket.id, (before) => ({ ...before, ...ticket }))
     refreshSoon(detailRoute, inputOf(ticket.id))
-    refreshSoon(countsRoute)
+    refreshSoon(countsRoute, {})
   })
 }
 

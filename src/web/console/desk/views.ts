@@ -38,7 +38,7 @@ type View = { name: keyof typeof viewTexts; icon: typeof Inbox; query: TicketQue
 /** By view: its title, and two texts for an empty list. */
 export const viewTexts = texts.console.desk.views
 
-export const views: readonly View[] = [
+export const views: readonly [View, ...View[]] = [
   { name: 'waiting', icon: CircleDot, query: { waiting: true } },
   { name: 'mine', icon: UserRound, query: { assignee_id: 'me', status: notClosed } },
   { name: 'unassigned', icon: CircleDashed, query: { assignee_id: 'none', status: notClosed } },
@@ -49,7 +49,7 @@ export const views: readonly View[] = [
 ]
 
 const [firstView] = views
-export const defaultView = firstView?.name
+export const defaultView = firstView.name
 
 export type Filter = {
   view: View
@@ -79,7 +79,7 @@ const oneOf = <T extends string>(known: readonly T[], name: string) =>
 
 /** The filter in the URL. */
 export const filter = computed<Filter>(() => ({
-  view: views.find(({ name }) => name === query.value.get('view')) ?? (views[0] as View), // the list is not empty
+  view: views.find(({ name }) => name === query.value.get('view')) ?? firstView,
   q: query.value.get('q') ?? '',
   priority: oneOf(priorities, 'priority'),
   category: oneOf(categories, 'category'),

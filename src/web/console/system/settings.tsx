@@ -18,21 +18,7 @@ const route = 'GET /v1/admin/settings'
 
 // The texts of mails have a page of their own.
 type Name = Exclude<keyof Settings, 'texts'>
-type Kind = 'text' | 'number' | 'colour' | 'image' | 'links' | 'choice'
-const kinds: Record<Name, Kind> = {
-  platform_name: 'text',
-  logo_url: 'image',
-  accent: 'colour',
-  app_url: 'text',
-  support_email: 'text',
-  links: 'links',
-  unread_mail_minutes: 'number',
-  mail_content: 'choice',
-  push_content: 'choice',
-  message_retention_days: 'number',
-  ticket_retention_days: 'number',
-  registration: 'choice',
-}
+type Value = Settings[Name] | null
 const groups = {
   face: ['platform_name', 'logo_url', 'accent', 'app_url', 'support_email'],
   links: ['links'],
@@ -41,18 +27,19 @@ const groups = {
   access: ['registration'],
 } as const satisfies Record<string, Name[]>
 const groupNames = ['face', 'links', 'messages', 'keeping', 'access'] as const
-const choices = {
+const names: Name[] = Object.values(groups).flat()
+const choices: Partial<Record<Name, string[]>> = {
   mail_content: ['full', 'sender', 'none'],
   push_content: ['full', 'sender', 'none'],
   registration: ['open', 'off'],
-} as const
+}
 const linkNames = ['home', 'conversation', 'ticket', 'notification'] as const
 
 /** Changes that are not saved yet, with the values that they replace. Null is the default. */
-type Draft = Partial<Record<Name, { value: unknown; before: unknown }>>
+type Draft = Partial<Record<Name, { value: Value; before: Value }>>
 
 const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
-const namesIn = (draft: Draft) => Object.keys(draft) as Name[] // its only keys
+const namesIn = (draft: Draft) => names.filter((name) => name in draft)
 const bodyOf = (draft: Draft): SettingsUpdate =>
   Object.fromEntries(namesIn(draft).map((name) => [name, draft[name]?.value]))
 
@@ -104,7 +91,7 @@ function SettingsForm({ query, settings, defaults }: FormProps) {
   })
   const isChanged = namesIn(draft).length > 0
 
-  function change(name: Name, value: unknown, before = draft[name]?.before ?? settings[name]) {
+  function change(name: Name, value: Value, before = draft[name]?.before ?? settings[name]) {
     const { [name]: _, ...others } = draft
     const isBack = isSame(value ?? defaults[name], settings[name])
     setDraft(isBack ? others : { ...others, [name]: { value, before } })
@@ -152,7 +139,7 @@ type SettingProps = {
   draft: Draft
   settings: Settings
   defaults: Settings
-  change: (name: Name, value: unknown, before?: unknown) => void
+  change: (name: Name, value: Value, before?: Value) => void
 }
 
 function Setting(props: SettingProps) {
@@ -177,55 +164,64 @@ function Setting(props: SettingProps) {
   )
 }
 
-const shownText = (value: unknown) =>
+const shownText = (value: Value) =>
   typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value)
 
 function Input({ name, draft, settings, defaults, change }: SettingProps) {
-  const { label, hint } = words.fields[name]
   const usual = defaults[name]
   const drafted = draft[name]
   const value = drafted ? (drafted.value ?? usual) : settings[name]
-  const kind = kinds[name]
-  if (kind === 'links') {
-    return <Links links={value as Settings['links']} change={(links) => change(name, links)} /> // of this setting
-  }
-  if (kind === 'image')
-    return <Logo url={value as string | null} change={(url) => change(name, url)} />
-  if (kind === 'choice') {
-    const options: readonly string[] = choices[name as keyof typeof choices] // the settings of that kind
-    const meanings: Record<string, string> = words.choices
-    return (
-      <>
-        <Select
-          isField
-          label={label}
-          value={String(value)}
-          options={options.map((option) => [option, meanings[option] ?? option] as const)}
-          choose={(chosen) => change(name, chosen)}
-        />
-        <p class="hint small soft">{hint}</p>
-      </>
-    )
-  }
-  const shown = isSame(value, usual) && kind !== 'colour' ? '' : String(value ?? '')
+  if (typeof value === 'object' && value !== null)
+    return <Links links={value} change={(links) => change(name, links)} />
+  if (name === 'logo_url')
+    return <Logo url={value === null ? null : String(value)} change={(url) => change(name, url)} />
+  if (choices[name])
+    return <Choice name={name} value={String(value)} choose={(chosen) => change(name, chosen)} />
+  const set = (changed: Value) => change(name, changed)
+  return <Text name={name} value={value} usual={usual} change={set} />
+}
+
+type TextProps = { name: Name; value: Value; usual: Value; change: (value: Value) => void }
+
+function Text({ name, value, usual, change }: TextProps) {
+  const { label, hint } = words.fields[name]
+  const isColour = name === 'accent'
+  const isNumber = typeof usual === 'number'
+  const shown = isSame(value, usual) && !isColour ? '' : String(value ?? '')
   return (
     <TextField
       label={label}
       hint={usual === null ? hint : `${hint} ${fill(words.default, { value: String(usual) })}`}
       name={name}
-      type={kind === 'colour' ? 'color' : 'text'}
+      type={isColour ? 'color' : 'text'}
       value={shown}
       placeholder={String(usual ?? '')}
       spellcheck={false}
-      {...(kind === 'number' && { inputMode: 'numeric' as const })}
-      onInput={({ currentTarget: { value: text } }) => change(name, parsed(kind, text.trim()))}
+      {...(isNumber && { inputMode: 'numeric' as const })}
+      onInput={({ currentTarget: { value: text } }) => change(parsed(text.trim(), isNumber))}
     />
   )
 }
 
-function parsed(kind: Kind, text: string) {
+type ChoiceProps = { name: Name; value: string; choose: (value: string) => void }
+
+function Choice({ name, value, choose }: ChoiceProps) {
+  const { label, hint } = words.fields[name]
+  const meanings: Record<string, string> = words.choices
+  const options = (choices[name] ?? []).map(
+    (option) => [option, meanings[option] ?? option] as const,
+  )
+  return (
+    <>
+      <Select isField label={label} value={value} options={options} choose={choose} />
+      <p class="hint small soft">{hint}</p>
+    </>
+  )
+}
+
+function parsed(text: string, isNumber: boolean) {
   if (text === '') return null
-  return kind === 'number' && /^\d+$/.test(text) ? Number(text) : text
+  return isNumber && /^\d+$/.test(text) ? Number(text) : text
 }
 
 /** How much the saved settings for retention delete. */

@@ -5,7 +5,7 @@ const pauseMilliseconds = 150
 keepChoice('theme', 'hostline theme', 'auto')
 keepChoice('language', 'hostline samples', 'curl')
 document.addEventListener('click', ({ target }) => {
-  const button = (target as Element).closest<HTMLElement>('.copy')
+  const button = target instanceof Element && target.closest<HTMLElement>('.copy')
   if (button) void copy(button)
 })
 startReading()
@@ -98,6 +98,6 @@ function startMenu() {
   }
   button?.addEventListener('click', () => toggle(!menu?.classList.contains('open')))
   menu?.addEventListener('click', ({ target }) => {
-    if ((target as Element).closest('a')) toggle(false)
+    if (target instanceof Element && target.closest('a')) toggle(false)
   })
 }

@@ -59,7 +59,7 @@ async function readIndex(): Promise<Found[]> {
 }
 
 function isTyping({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
-  const isField = (target as Element).matches('input, textarea, select')
+  const isField = target instanceof Element && target.matches('input, textarea, select')
   return isField || ctrlKey || metaKey || altKey || document.querySelector('dialog[open]') !== null
 }
 
@@ -70,7 +70,7 @@ function moveByArrow(event: KeyboardEvent) {
   if (step === undefined) return
   const all = [...document.querySelectorAll<HTMLElement>('#menu nav a')]
   const links = all.filter((link) => link.checkVisibility())
-  const at = links.indexOf(document.activeElement as HTMLElement)
+  const at = links.findIndex((link) => link.matches(':focus'))
   event.preventDefault()
   links[Math.max(0, Math.min(links.length - 1, at + step))]?.focus()
 }

@@ -15,20 +15,20 @@ export function startTrying(): void {
   // The page shows nobody already.
   if (caller) showCaller()
   startLogin()
-  document.addEventListener('input', ({ target }) => {
-    const form = formOf(target)
+  document.addEventListener('input', (event) => {
+    const form = formOf(event)
     if (form) showSamples(form)
   })
   document.addEventListener('submit', (event) => {
-    const form = formOf(event.target)
+    const form = formOf(event)
     if (!form) return
     event.preventDefault()
     void send(form)
   })
 }
 
-const formOf = (target: EventTarget | null) =>
-  (target as Element).closest<HTMLFormElement>('form[data-request]')
+const formOf = ({ target }: Event) =>
+  target instanceof Element && target.closest<HTMLFormElement>('form[data-request]')
 
 /** The request as it stands in the form. */
 function requestOf(form: HTMLFormElement): SampleRequest {
@@ -85,16 +85,17 @@ function startLogin(): void {
   const dialog = document.querySelector('dialog')
   if (!dialog) return
   document.addEventListener('click', ({ target }) => {
-    if (!(target as Element).closest('[data-login]')) return
+    if (!(target instanceof Element && target.closest('[data-login]'))) return
     if (caller) return void logOut()
     for (const form of dialog.querySelectorAll('form')) form.reset()
     dialog.showModal()
   })
   dialog.addEventListener('click', ({ target }) => {
-    if ((target as Element).closest('[data-close]')) dialog.close()
+    if (target instanceof Element && target.closest('[data-close]')) dialog.close()
   })
   dialog.addEventListener('submit', async (event) => {
-    const form = event.target as HTMLFormElement
+    const form = event.target
+    if (!(form instanceof HTMLFormElement)) return
     const given = new FormData(form)
     event.preventDefault()
     const token = given.get('token')
@@ -203,7 +204,7 @@ ${text === '' ? html`<p class="small soft">${none}</p>` : codeBlock('The answer'
     .markup
 }
 
-// A proxy may label other content as JSON.
+// A proxy may give other content the type of JSON.
 function indented(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
