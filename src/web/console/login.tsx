@@ -29,8 +29,14 @@ export function LoginPage() {
       <form class="stack" onSubmit={onSubmit}>
         <h1>{platform}</h1>
         <p class="soft">{ending.value ?? words.lead}</p>
-        <TextField label={words.email} name="email" type="email" autocomplete="username" required />
-        <PasswordField label={words.password} name="password" />
+        <TextField
+          label={texts.kit.email}
+          name="email"
+          type="email"
+          autocomplete="username"
+          required
+        />
+        <PasswordField name="password" />
         {needsCode && <CodeField takesFocus />}
         <p class="error" role="alert" tabIndex={-1}>
           {error !== undefined && !asksForCode(error) && problemText(error)}

@@ -99,7 +99,8 @@ addEventListener('visibilitychange', () => {
 /** Asks before it deletes drafts. */
 export async function logout() {
   const drafts = draftKeys().length
-  const { drafts: title, draftsText: text, logout: action } = texts.console.shell
+  const { drafts: title, draftsText: text } = texts.console.shell
+  const action = texts.kit.logout
   const question = { title: plural(title, drafts), text, action, isDangerous: true }
   if (drafts > 0 && !(await confirmAction(question))) return
   await Promise.allSettled([...beforeLeaving].map((work) => work()))

@@ -204,7 +204,7 @@ function SideFooter() {
             keys="?"
             onClick={showShortcuts}
           />
-          <IconButton icon={LogOut} label={words.logout} onClick={logout} />
+          <IconButton icon={LogOut} label={texts.kit.logout} onClick={logout} />
         </span>
       </div>
     </div>

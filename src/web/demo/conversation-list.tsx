@@ -52,7 +52,7 @@ function previewOf(last: ConversationListItem['last_message']): string {
   const { chat } = texts.demo
   if (!last) return chat.noMessages
   if (last.body !== '') return last.body
-  return last.type === 'file' ? chat.file : chat.removed
+  return last.type === 'file' ? chat.file : texts.kit.removedMessage
 }
 
 /** Offers the person of the other panel; other people are found by their id. */

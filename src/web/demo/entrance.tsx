@@ -39,8 +39,14 @@ export function Entrance({ session }: { session: Session }) {
             required
           />
         )}
-        <TextField label={text.email} name="email" type="email" autocomplete="username" required />
-        <PasswordField label={text.password} name="password" isNew={isNew} />
+        <TextField
+          label={texts.kit.email}
+          name="email"
+          type="email"
+          autocomplete="username"
+          required
+        />
+        <PasswordField name="password" isNew={isNew} />
       </Problems.Provider>
       <p class="error" role="alert">
         {problemText(error, mode)}

@@ -46,7 +46,7 @@ export function Home({ session, user }: { session: Session; user: User }) {
         <ConnectionSwitch session={session} />
         <IconButton
           icon={LogOut}
-          label={texts.demo.logout}
+          label={texts.kit.logout}
           onClick={() => {
             go(side, 'chat')
             void session.logout()

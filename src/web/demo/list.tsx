@@ -30,7 +30,7 @@ export function List<T extends { id: string }>({ label, list, icon, words, rende
       {status === 'loading' && <Loading />}
       {status === 'ready' && hasMore && (
         <Button tone="ghost" class="more" disabled={isLoadingMore} onClick={loadMore}>
-          {texts.demo.more}
+          {texts.kit.showMore}
         </Button>
       )}
     </>

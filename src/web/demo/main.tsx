@@ -62,7 +62,7 @@ function Head() {
       </nav>
       <div class="row menus">
         <Select
-          label={texts.demo.language}
+          label={texts.kit.language}
           value={language.value}
           options={languages}
           choose={(chosen) => void speak(chosen)}

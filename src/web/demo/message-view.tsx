@@ -28,14 +28,14 @@ export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps
   if (message.type === 'notice') {
     return (
       <p class="day small">
-        {deleted_at === undefined ? message.body : text.removed} <TimeOfDay at={at} />
+        {deleted_at === undefined ? message.body : texts.kit.removedMessage} <TimeOfDay at={at} />
       </p>
     )
   }
   if (deleted_at !== undefined) {
     return (
       <Bubble isOwn={isOwn} kind="removed">
-        <p class="soft">{text.removed}</p>
+        <p class="soft">{texts.kit.removedMessage}</p>
       </Bubble>
     )
   }

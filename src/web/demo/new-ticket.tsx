@@ -54,13 +54,13 @@ export function NewTicketForm() {
       />
       <div class="pair">
         <Choice
-          label={text.category}
+          label={texts.tickets.category}
           words={texts.tickets.categories}
           chosen={category}
           choose={(name) => change({ category: name })}
         />
         <Choice
-          label={text.priority}
+          label={texts.tickets.priority}
           words={texts.tickets.priorities}
           chosen={priority}
           choose={(name) => change({ priority: name })}

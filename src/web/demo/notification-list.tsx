@@ -25,7 +25,7 @@ export function NotificationList() {
         </div>
       )}
       <List
-        label={text.label}
+        label={texts.demo.tabs.notifications}
         list={notifications}
         icon={Bell}
         words={text}

@@ -67,7 +67,7 @@ function ReportForm({ client, person, close }: ReportFormProps) {
       <Select
         label={text.reason}
         value={reason}
-        options={reasons.map((name) => [name, text.reasons[name]])}
+        options={reasons.map((name) => [name, texts.reportReasons[name]])}
         choose={setReason}
         isField
       />

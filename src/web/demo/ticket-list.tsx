@@ -22,7 +22,7 @@ export function TicketList() {
         </a>
       </div>
       <List
-        label={text.label}
+        label={texts.demo.tabs.tickets}
         list={tickets}
         icon={LifeBuoy}
         words={text}

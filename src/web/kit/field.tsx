@@ -92,11 +92,16 @@ export function TextField({ label, hint, problem, takesFocus, ...own }: TextFiel
   )
 }
 
-type PasswordFieldProps = Labelled & { name: string; isNew?: boolean; takesFocus?: boolean }
+type PasswordFieldProps = Partial<Labelled> & {
+  name: string
+  isNew?: boolean
+  takesFocus?: boolean
+}
 
 export function PasswordField({ isNew = false, ...field }: PasswordFieldProps) {
   return (
     <TextField
+      label={texts.kit.password}
       {...field}
       type="password"
       required

@@ -50,7 +50,8 @@ export function useFocusOnProblem(form: { current: HTMLFormElement | null }, err
 type FormQuestion<T> = {
   title: string
   text?: ComponentChildren
-  action: string
+  /** The button, if its text is not the title. */
+  action?: string
   tone?: 'primary' | 'danger'
   /** They show their own problems. */
   fields: ComponentChildren
@@ -64,7 +65,7 @@ export function askForm<T>(question: FormQuestion<T>): Promise<T | undefined> {
 }
 
 function FormDialog<T>(props: FormQuestion<T> & { close: (result?: T) => void }) {
-  const { title, text, action, tone = 'primary', fields, submit, close } = props
+  const { title, text, action = title, tone = 'primary', fields, submit, close } = props
   const form = useForm(async (given) => close(await submit(given)))
   const element = useRef<HTMLFormElement>(null)
   const [hasInput, setInput] = useState(false)

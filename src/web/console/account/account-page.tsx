@@ -28,7 +28,7 @@ export function AccountPage() {
       <header class="row between wrap">
         <h1>{texts.console.areas.account}</h1>
         <Button icon={LogOut} onClick={logout}>
-          {texts.console.shell.logout}
+          {texts.kit.logout}
         </Button>
       </header>
       {/* As high as what follows, so that nothing below it moves. */}
@@ -74,7 +74,7 @@ function OwnProfile({ profile, query }: { profile: Profile; query: Query<Profile
         <strong class="truncate">{name}</strong>
         <span class="soft truncate">{email}</span>
       </div>
-      <Select label={words.language} value={locale} options={languages} choose={switchTo} />
+      <Select label={texts.kit.language} value={locale} options={languages} choose={switchTo} />
       <div class="row wrap">
         <Button onClick={() => askForName(name, change)}>{words.name.button}</Button>
         <Button onClick={askForAddress}>{words.address.button}</Button>
@@ -95,6 +95,7 @@ function OwnProfile({ profile, query }: { profile: Profile; query: Query<Profile
 const askForName = (name: string, change: (body: ProfileUpdate) => Promise<void>) =>
   askForm({
     ...words.name,
+    action: texts.kit.save,
     fields: (
       <TextField
         label={words.name.label}
@@ -114,7 +115,7 @@ async function askForAddress() {
     fields: (
       <>
         <TextField label={words.address.label} name="new_email" type="email" required takesFocus />
-        <PasswordField label={words.password} name="password" />
+        <PasswordField name="password" />
       </>
     ),
     async submit(given) {

@@ -24,7 +24,7 @@ export function RequiredFactor() {
           <h1>{words.requiredTitle}</h1>
           <p>{words.requiredText}</p>
         </div>
-        <Button onClick={logout}>{texts.console.shell.logout}</Button>
+        <Button onClick={logout}>{texts.kit.logout}</Button>
       </header>
       <section class="card" aria-label={words.title}>
         <SetUp
@@ -62,7 +62,7 @@ export function SecondFactor({ isOn, onChanged }: FactorProps) {
         <div>
           <h2 id="factor" class="row">
             {words.title}{' '}
-            <span class={`badge ${isOn ? 'good' : ''}`}>{isOn ? words.on : words.off}</span>
+            <span class={`badge ${isOn ? 'good' : ''}`}>{isOn ? texts.kit.on : texts.kit.off}</span>
           </h2>
           <p class="soft small">{isOn ? words.onText : words.offText}</p>
         </div>
@@ -108,7 +108,7 @@ async function renewCodes() {
 
 const ProofFields = ({ codeHint }: { codeHint?: string }) => (
   <>
-    <PasswordField label={texts.console.account.password} name="password" takesFocus />
+    <PasswordField name="password" takesFocus />
     <CodeField hint={codeHint} />
   </>
 )
@@ -155,7 +155,7 @@ function Scan({ secret, onConfirmed, onCancel }: ScanProps) {
         <Copyable
           text={secret.secret}
           shown={secret.secret.replace(/(.{4})(?=.)/g, '$1 ')}
-          name={words.theSecret}
+          name={texts.kit.theSecret}
         />
         <CodeField hint={words.newCodeHint} problem={problem} />
         <div class="row wrap">

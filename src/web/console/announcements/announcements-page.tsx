@@ -203,7 +203,7 @@ function AudienceFields({ problem }: { problem: string | undefined }) {
       {audience === 'role' && (
         <Select
           isField
-          label={words.role}
+          label={texts.console.people.role}
           value={role}
           options={roleOptions}
           choose={(chosen) => changeDraft({ role: chosen })}

@@ -273,13 +273,13 @@ function FilterSelects() {
     <div class="row wrap">
       <FilterSelect
         name="priority"
-        label={words.priority}
+        label={texts.tickets.priority}
         any={words.any}
         options={priorities.map((value) => [value, priorityNames[value]])}
       />
       <FilterSelect
         name="category"
-        label={words.category}
+        label={texts.tickets.category}
         any={words.any}
         options={categories.map((value) => [value, categoryNames[value]])}
       />

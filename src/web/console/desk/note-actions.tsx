@@ -37,6 +37,7 @@ export function NoteActions(props: NoteProps) {
 const edit = ({ ticketId, note }: NoteProps) =>
   askForm({
     ...words.edit,
+    action: texts.kit.save,
     fields: (
       <TextArea
         label={texts.console.desk.composer.internalNote}

@@ -297,14 +297,14 @@ function Choices({ ticket, settle }: ChoicesProps) {
       />
       <Select
         isField
-        label={words.priority}
+        label={texts.tickets.priority}
         value={priority}
         options={priorities.map((value) => [value, priorityNames[value]])}
         choose={(value) => change({ priority: value })}
       />
       <Select
         isField
-        label={words.category}
+        label={texts.tickets.category}
         value={category}
         options={categories.map((value) => [value, categoryNames[value]])}
         choose={(value) => change({ category: value })}

@@ -129,8 +129,8 @@ function Profile({ person }: { person: ManagedUser }) {
             </span>
           ),
         ],
-        [words.factor, totp ? words.on : words.off],
-        [words.language, languages.of(locale)],
+        [texts.console.account.factor.title, totp ? texts.kit.on : texts.kit.off],
+        [texts.kit.language, languages.of(locale)],
         [words.joined, <Time at={created_at} />],
       ]}
     />
@@ -239,7 +239,7 @@ function Sessions({ person }: { person: ManagedUser }) {
   const { text } = words.endSessions
   const isOneself = id === user.value?.id
   return (
-    <Section title={words.sessions} heading={heading}>
+    <Section title={texts.console.account.sessions} heading={heading}>
       {isAsked ? (
         <Loaded from={sessions} rows={2}>
           {({ data }) =>
@@ -310,7 +310,7 @@ async function openTicket({ id: user_id, display_name: name }: ManagedUser) {
       <>
         <TextField label={subject} name="subject" required maxLength={200} dir="auto" />
         <Choices
-          label={texts.console.desk.category}
+          label={texts.tickets.category}
           name="category"
           value="other"
           options={categories.map((value) => [value, categoryNames[value]])}

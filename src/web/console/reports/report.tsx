@@ -119,7 +119,7 @@ function Head({ report, heading }: { report: Report; heading: Heading }) {
     <header class="stack tight">
       <div class="row wrap">
         <h2 ref={heading} tabIndex={-1}>
-          {words.reasons[reason]}
+          {texts.reportReasons[reason]}
         </h2>
         <span class={`badge ${status === 'open' ? 'warning' : 'good'}`}>{words[status]}</span>
       </div>
@@ -178,7 +178,7 @@ export function ReportLines({ reports }: { reports: Report[] }) {
       {reports.map(({ id, reason, status, reporter, created_at }) => (
         <li key={id} class="row between">
           <a class="truncate" href={`/console/reports/${id}`}>
-            {fill(words.by, { reason: words.reasons[reason], name: reporter.display_name })}
+            {fill(words.by, { reason: texts.reportReasons[reason], name: reporter.display_name })}
           </a>
           <span class="small soft end">
             {words[status]} · <Time at={created_at} />
@@ -255,7 +255,7 @@ function Line({ message, report, removedAt }: ExcerptProps & { message: Message 
         {isReported && <span class="badge danger">{words.reportedMessage}</span>}
       </p>
       {message.deleted_at !== undefined && (
-        <p class="small soft">{isEmpty ? words.removedMessage : words.removedBefore}</p>
+        <p class="small soft">{isEmpty ? texts.kit.removedMessage : words.removedBefore}</p>
       )}
       {message.body !== '' && (
         <p class="prose" dir="auto">

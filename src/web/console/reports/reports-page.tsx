@@ -134,7 +134,7 @@ function Row({ report }: { report: Report }) {
       name={reported.display_name}
       end={<Time at={created_at} />}
     >
-      {fill(text, { reason: words.reasons[reason], name: reporter.display_name })}
+      {fill(text, { reason: texts.reportReasons[reason], name: reporter.display_name })}
     </ItemRow>
   )
 }

@@ -65,6 +65,7 @@ function BanRow({ ban }: { ban: Ban }) {
 const addBan = () =>
   askForm({
     ...words.add,
+    title: words.add.button,
     fields: (
       <>
         <Choices

@@ -58,7 +58,7 @@ function ReplyRow({ reply }: { reply: CannedReply }) {
 
 const writeReply = (reply?: CannedReply) =>
   askForm({
-    ...(reply ? words.change : words.add),
+    ...(reply ? { ...words.change, action: texts.kit.save } : words.add),
     fields: (
       <>
         <TextField
@@ -78,7 +78,7 @@ const writeReply = (reply?: CannedReply) =>
           required
         />
         <Choices
-          label={texts.console.people.language}
+          label={texts.kit.language}
           name="locale"
           value={reply?.locale ?? ''}
           options={[['', texts.console.desk.any], ...languages]}

@@ -85,7 +85,12 @@ function AllShown({ items }: { items: Job[] }) {
       />
       <ActionButton
         tone="danger"
-        texts={{ ...words.discard, button: words.discardAll, label: words.discardAll }}
+        texts={{
+          ...words.discard,
+          button: words.discardAll,
+          label: words.discardAll,
+          action: words.discard.button,
+        }}
         values={{ what: plural(words.count, ids.length) }}
         work={() => act(discard, ids, words.discarded)}
       />

@@ -13,7 +13,7 @@ import { request, user } from '../session.ts'
 import { MailPreview } from './mail-preview.tsx'
 
 const words = texts.console.system.mails
-const { edit, editOne, save } = texts.console.system
+const { edit, editOne } = texts.console.system
 const route = 'GET /v1/admin/settings'
 
 type Kind = Answer<'GET /v1/admin/settings/texts'>['kinds'][number]
@@ -30,7 +30,7 @@ export function Mails() {
       <div class="row between wrap">
         <p class="soft">{words.about}</p>
         <Select
-          label={words.language}
+          label={texts.kit.language}
           value={lang}
           options={languages}
           choose={(chosen) => navigate(withQuery({ lang: chosen }), 'replace')}
@@ -172,7 +172,7 @@ function Editor({ kind, lang, settings, draft, change }: EditorProps) {
       <Problem text={form.problem} />
       <div class="row wrap">
         <Button submits tone="primary" disabled={form.isBusy}>
-          {save}
+          {texts.kit.save}
         </Button>
         <Button onClick={() => change({ text: usual, before })}>{words.usual}</Button>
         <Button onClick={() => change(undefined)}>{texts.kit.cancel}</Button>

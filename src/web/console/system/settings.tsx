@@ -124,7 +124,7 @@ function SettingsForm({ query, settings, defaults }: FormProps) {
           <Problem text={form.problem} />
           <div class="row">
             <Button submits tone="primary" disabled={!isChanged || form.isBusy}>
-              {texts.console.system.save}
+              {texts.kit.save}
             </Button>
             {isChanged && <Button onClick={() => setDraft({})}>{words.discard}</Button>}
           </div>

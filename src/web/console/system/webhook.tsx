@@ -127,7 +127,7 @@ function Actions({ webhook, show, showResult }: ActionsProps) {
   const params = { id }
   const values = { host: new URL(url).host }
   async function edit() {
-    const asked = { title: words.editTitle, action: system.save }
+    const asked = { title: words.editTitle, action: texts.kit.save }
     const changed = await askForWebhook(asked, webhook, (body) =>
       mutate('PATCH /v1/admin/webhooks/{id}', { params, body }),
     )
@@ -156,8 +156,8 @@ function Actions({ webhook, show, showResult }: ActionsProps) {
         texts={words.renew}
         work={async () => {
           const { secret } = await mutate('POST /v1/admin/webhooks/{id}/secret', { params })
-          const { renewedTitle: title, renewedText: text, theSecret: name } = words
-          await showOnce({ title, text, secret, name })
+          const { renewedTitle: title, renewedText: text } = words
+          await showOnce({ title, text, secret, name: texts.kit.theSecret })
         }}
       />
       <ActionButton
@@ -195,12 +195,12 @@ type DeliveriesProps = { webhookId: string; list: List<WebhookDelivery>; reload:
 function Deliveries({ webhookId, list, reload }: DeliveriesProps) {
   return (
     <Section
-      title={words.deliveries}
+      title={system.overview.deliveries}
       level={2}
       end={<Button onClick={reload}>{words.refresh}</Button>}
     >
       <RowList
-        label={words.deliveries}
+        label={system.overview.deliveries}
         list={list}
         empty={<Empty icon={Send} {...words.noDeliveries} />}
         render={(delivery) => (

@@ -70,11 +70,11 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
 export function WebhookBadge({ webhook: { enabled, failing_since } }: { webhook: Webhook }) {
   if (!enabled) return <span class="badge">{words.off}</span>
   if (!failing_since) return <span class="badge good">{words.on}</span>
-  return <span class="badge danger">{words.failing}</span>
+  return <span class="badge danger">{texts.console.system.overview.failing}</span>
 }
 
 async function addWebhook() {
-  const made = await askForWebhook(words.add, undefined, (body) =>
+  const made = await askForWebhook({ ...words.add, title: words.add.button }, undefined, (body) =>
     mutate('POST /v1/admin/webhooks', { body }, { refreshes: [webhooksRoute] }),
   )
   if (!made) return
@@ -83,7 +83,7 @@ async function addWebhook() {
     title: words.secretTitle,
     text: words.secretText,
     secret,
-    name: words.theSecret,
+    name: texts.kit.theSecret,
   })
   navigate(`/console/system/webhooks/${id}`)
 }
