@@ -247,18 +247,22 @@ export function forget(route: ReadRoute): void {
   for (const entry of entriesOf(route)) if (entry.watches.size === 0) entry.forget()
 }
 
-/** Replaces an item in all lists of the route. */
+/** Changes an item in all lists of the route.
+ *  @param changed undefined takes it out */
 export function patchItem<R extends ListedRoute>(
   route: R,
-  changed: Partial<Item<R>> & { id: string },
+  id: string,
+  changed: Partial<Item<R>> | undefined,
 ): void {
   for (const entry of lists[route]?.values() ?? []) {
     update(entry, (all) => {
-      if (!all.items.some((item) => idIn(item) === changed.id)) return all
-      const items = all.items.map((item) =>
-        idIn(item) === changed.id ? { ...item, ...changed } : item,
-      )
-      return { ...all, items }
+      const at = all.items.findIndex((item) => idIn(item) === id)
+      const item = all.items[at]
+      if (!item) return all
+      return {
+        ...all,
+        items: all.items.toSpliced(at, 1, ...(changed ? [{ ...item, ...changed }] : [])),
+      }
     })
   }
 }

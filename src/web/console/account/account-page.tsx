@@ -15,7 +15,7 @@ import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
 import { ImageButton } from '../../kit/uploads.tsx'
 import { canNotify, notifies, switchNotifications } from '../attention.ts'
-import { mutate, type Query, useList, useQuery } from '../data.ts'
+import { mutate, patch, useList, useQuery } from '../data.ts'
 import { client, logout, switchLanguage, user } from '../session.ts'
 import { SecondFactor } from './second-factor.tsx'
 
@@ -35,11 +35,8 @@ export function AccountPage() {
       <Loaded from={profile} loading={<ProfilePlaceholder />}>
         {(data) => (
           <>
-            <OwnProfile profile={data} query={profile} />
-            <SecondFactor
-              isOn={data.totp}
-              onChanged={(totp) => profile.update((before) => ({ ...before, totp }))}
-            />
+            <OwnProfile profile={data} />
+            <SecondFactor isOn={data.totp} />
           </>
         )}
       </Loaded>
@@ -56,11 +53,11 @@ const ProfilePlaceholder = () => (
   </>
 )
 
-function OwnProfile({ profile, query }: { profile: Profile; query: Query<Profile> }) {
+function OwnProfile({ profile }: { profile: Profile }) {
   const { display_name: name, email, locale, avatar_url: picture } = profile
   async function change(body: ProfileUpdate) {
     const changed = await mutate('PATCH /v1/users/me', { body }, { done: words.saved })
-    query.update(() => changed)
+    patch('GET /v1/users/me', {}, () => changed)
     if (user.value) user.value = { ...user.value, display_name: changed.display_name }
   }
   const { run: switchTo } = useAction(async (chosen: Language) => {

@@ -10,7 +10,7 @@ import { askForm, useForm } from '../../kit/form.tsx'
 import { Failure, Loading } from '../../kit/states.tsx'
 import { texts } from '../../kit/texts.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate } from '../data.ts'
+import { mutate, patch } from '../data.ts'
 import { logout, needsFactor } from '../session.ts'
 
 const words = texts.console.account.factor
@@ -37,9 +37,9 @@ export function RequiredFactor() {
   )
 }
 
-type FactorProps = { isOn: boolean; onChanged: (isOn: boolean) => void }
+const show = (totp: boolean) => patch('GET /v1/users/me', {}, (profile) => ({ ...profile, totp }))
 
-export function SecondFactor({ isOn, onChanged }: FactorProps) {
+export function SecondFactor({ isOn }: { isOn: boolean }) {
   const [isOpen, setOpen] = useState(false)
   const section = useRef<HTMLElement>(null)
   // The focused element disappears with the open form, so the focus has to be placed.
@@ -50,10 +50,10 @@ export function SecondFactor({ isOn, onChanged }: FactorProps) {
   }, [isOpen])
   async function change() {
     if (!isOn) setOpen(true)
-    else if (await askToSwitchOff()) onChanged(false)
+    else if (await askToSwitchOff()) show(false)
   }
   function finish() {
-    onChanged(true)
+    show(true)
     setOpen(false)
   }
   return (

@@ -110,7 +110,7 @@ export const patchTicket = (id: string, change: (ticket: DeskTicket) => DeskTick
 function accept(ticket: DeskTicket) {
   patchTicket(ticket.id, (before) => mergeTicket(before, ticket))
   const { messages, notes, history, messages_before, ...item } = ticket
-  patchItem(listRoute, item)
+  patchItem(listRoute, ticket.id, item)
   refreshSoon(countsRoute, {})
 }
 
@@ -193,7 +193,7 @@ const isOfDesk = (ticket: object): ticket is DeskTicketListItem => 'user' in tic
 for (const event of ['ticket_created', 'ticket_updated'] as const) {
   client.on(event, ({ ticket }) => {
     if (!isOfDesk(ticket)) return
-    patchItem(listRoute, ticket)
+    patchItem(listRoute, ticket.id, ticket)
     forget(listRoute)
     patchTicket(ticket.id, (before) => ({ ...before, ...ticket }))
     refreshSoon(detailRoute, inputOf(ticket.id))

@@ -19,10 +19,6 @@ export function PeoplePage() {
   const filters = filtersIn(query.value)
   const list = useList('GET /v1/admin/users', { query: filters }, { limit: 100 })
   const id = selectedId()
-  const show = (changed: ManagedUser) =>
-    list.update((people) => people.map((person) => (person.id === changed.id ? changed : person)))
-  const drop = (gone: string) =>
-    list.update((people) => people.filter((person) => person.id !== gone))
   return (
     <Panes
       area="people"
@@ -37,7 +33,7 @@ export function PeoplePage() {
         id === undefined ? (
           <Empty icon={UserRound} {...words.noneChosen} />
         ) : (
-          <PersonDetails key={id} id={id} onChange={show} onRemove={drop} />
+          <PersonDetails key={id} id={id} />
         )
       }
     />

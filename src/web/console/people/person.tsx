@@ -12,7 +12,7 @@ import { navigate, useTitle, withQuery } from '../../kit/router.ts'
 import { Filled, fill, language, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate, useQuery } from '../data.ts'
+import { mutate, patch, patchItem, useQuery } from '../data.ts'
 import { categories, categoryNames, statusNames } from '../desk/views.ts'
 import { BackLink } from '../panes.tsx'
 import { ReportLines } from '../reports/report.tsx'
@@ -22,42 +22,27 @@ import { roleOf, roleTitles } from './roles.ts'
 
 const words = texts.console.people
 
-type PersonDetailsProps = {
-  id: string
-  onChange: (person: ManagedUser) => void
-  onRemove: (id: string) => void
-}
+const route = 'GET /v1/admin/users/{id}'
+const listRoute = 'GET /v1/admin/users'
 
-export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
-  const found = useQuery('GET /v1/admin/users/{id}', { params: { id } }, { every: 30 })
-  const isOnlyAdmin = useIsOnlyAdmin(id)
-  const heading = useRef<HTMLHeadingElement>(null)
+type PersonProps = { person: ManagedUser }
 
-  function change(changed: ManagedUser) {
-    found.update(() => changed)
-    onChange(changed)
-    // The pressed button may be gone.
-    heading.current?.focus()
-  }
-  function leave() {
-    onRemove(id)
-    navigate(withQuery({}, '/console/people'), 'replace')
-  }
-
+export function PersonDetails({ id }: { id: string }) {
+  const found = useQuery(route, { params: { id } }, { every: 30 })
   return (
     <article class="stack">
       <BackLink area="people" title={texts.console.areas.people} />
       <Loaded from={found} rows={8}>
         {(person) => (
           <>
-            <Head person={person} heading={heading} />
+            <Head person={person} />
             <Profile person={person} />
-            <Access person={person} isOnlyAdmin={isOnlyAdmin} onChange={change} />
+            <Access person={person} />
             <Sessions person={person} />
             <Tickets person={person} />
             <Reports person={person} />
             <Deliveries id={id} />
-            <Data person={person} isOnlyAdmin={isOnlyAdmin} onRemove={leave} />
+            <Data person={person} />
           </>
         )}
       </Loaded>
@@ -65,16 +50,23 @@ export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
   )
 }
 
+function show(person: ManagedUser) {
+  patch(route, { params: { id: person.id } }, () => person)
+  patchItem(listRoute, person.id, person)
+  // The pressed button may be gone.
+  document.querySelector<HTMLElement>('.person-head h2')?.focus()
+}
+
 /** True if the person is the signed-in admin and no other admin exists who could undo a lock-out. */
 function useIsOnlyAdmin(id: string): boolean {
   const isOneself = id === user.value?.id
   const query = { role: 'admin', disabled: false, per_page: 1 } as const
-  const { data } = useQuery('GET /v1/admin/users', isOneself ? { query } : undefined)
+  const { data } = useQuery(listRoute, isOneself ? { query } : undefined)
   return data !== undefined && 'total' in data.pagination && data.pagination.total === 1
 }
 
 /** Badges for an unusual role or state. */
-export function PersonMarks({ person }: { person: ManagedUser }) {
+export function PersonMarks({ person }: PersonProps) {
   const { role, disabled, email_verified } = person
   return (
     <span class="row">
@@ -87,9 +79,7 @@ export function PersonMarks({ person }: { person: ManagedUser }) {
   )
 }
 
-type HeadProps = { person: ManagedUser; heading: { current: HTMLHeadingElement | null } }
-
-function Head({ person, heading }: HeadProps) {
+function Head({ person }: PersonProps) {
   const { display_name, email, avatar_url } = person
   useTitle(display_name)
   return (
@@ -97,7 +87,7 @@ function Head({ person, heading }: HeadProps) {
       <Avatar name={display_name} picture={avatar_url} />
       <div class="entry-lines">
         <div class="row wrap">
-          <h2 ref={heading} tabIndex={-1} dir="auto">
+          <h2 tabIndex={-1} dir="auto">
             {display_name}
           </h2>
           <PersonMarks person={person} />
@@ -108,7 +98,7 @@ function Head({ person, heading }: HeadProps) {
   )
 }
 
-function Profile({ person }: { person: ManagedUser }) {
+function Profile({ person }: PersonProps) {
   const { id, external_id, email_verified, email_bounced_at, locale, totp, created_at } = person
   const languages = new Intl.DisplayNames(language.value, { type: 'language' })
   return (
@@ -137,22 +127,17 @@ function Profile({ person }: { person: ManagedUser }) {
   )
 }
 
-type AccessProps = {
-  person: ManagedUser
-  isOnlyAdmin: boolean
-  onChange: (person: ManagedUser) => void
-}
-
-function Access({ person, isOnlyAdmin, onChange }: AccessProps) {
+function Access({ person }: PersonProps) {
   const { id, email, disabled, email_verified, totp, display_name: name } = person
   const params = { id }
+  const isOnlyAdmin = useIsOnlyAdmin(id)
   const change = async (body: AccessUpdate) =>
-    onChange(await mutate('PATCH /v1/admin/users/{id}', { params, body }))
+    show(await mutate('PATCH /v1/admin/users/{id}', { params, body }))
 
   async function changeRole() {
     const changed = await askForRole(person)
     if (!changed) return
-    onChange(changed)
+    show(changed)
     toast(fill(words.changeRole.done, { name, role: roleTitles[changed.role] }))
   }
 
@@ -179,7 +164,7 @@ function Access({ person, isOnlyAdmin, onChange }: AccessProps) {
             values={{ name }}
             work={async () => {
               await mutate('DELETE /v1/admin/users/{id}/totp', { params })
-              onChange({ ...person, totp: false })
+              show({ ...person, totp: false })
             }}
           />
         )}
@@ -226,7 +211,7 @@ function askForRole({ id, display_name: name, email_verified, role }: ManagedUse
 }
 
 /** Loaded on request only, because each look is recorded in the audit log. */
-function Sessions({ person }: { person: ManagedUser }) {
+function Sessions({ person }: PersonProps) {
   const { id, display_name: name } = person
   const params = { id }
   const [isAsked, setAsked] = useState(false)
@@ -337,7 +322,7 @@ async function openTicket({ id: user_id, display_name: name }: ManagedUser) {
   if (opened) navigate(`/console/desk/${opened.id}`)
 }
 
-function Tickets({ person }: { person: ManagedUser }) {
+function Tickets({ person }: PersonProps) {
   const { id, email } = person
   const query = { user_id: id, limit: shownTickets + 1 }
   const tickets = useQuery('GET /v1/admin/support/tickets', { query })
@@ -375,7 +360,7 @@ function Tickets({ person }: { person: ManagedUser }) {
 }
 
 /** Reports about the person. */
-function Reports({ person: { id } }: { person: ManagedUser }) {
+function Reports({ person: { id } }: PersonProps) {
   const query = { reported_id: id, limit: shownTickets }
   const reports = useQuery('GET /v1/admin/reports', { query })
   return (
@@ -389,11 +374,14 @@ function Reports({ person: { id } }: { person: ManagedUser }) {
   )
 }
 
-type DataProps = { person: ManagedUser; isOnlyAdmin: boolean; onRemove: () => void }
-
-function Data({ person, isOnlyAdmin, onRemove }: DataProps) {
+function Data({ person }: PersonProps) {
   const { id, email, disabled, display_name: name } = person
   const params = { id }
+  const isOnlyAdmin = useIsOnlyAdmin(id)
+  function leave() {
+    patchItem(listRoute, id, undefined)
+    navigate(withQuery({}, '/console/people'), 'replace')
+  }
   return (
     <Section title={words.data}>
       <div class="row wrap">
@@ -420,7 +408,7 @@ function Data({ person, isOnlyAdmin, onRemove }: DataProps) {
           typed={name}
           work={async () => {
             await mutate('DELETE /v1/admin/users/{id}', { params })
-            onRemove()
+            leave()
           }}
         />
         <ActionButton
@@ -432,7 +420,7 @@ function Data({ person, isOnlyAdmin, onRemove }: DataProps) {
           typed={name}
           work={async () => {
             await mutate('POST /v1/admin/users/{id}/purge', { params })
-            onRemove()
+            leave()
           }}
         />
       </div>

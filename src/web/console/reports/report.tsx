@@ -14,7 +14,7 @@ import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Filled, fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate, type Query, useQuery } from '../data.ts'
+import { mutate, patch, type Query, useQuery } from '../data.ts'
 import { BackLink } from '../panes.tsx'
 import { user } from '../session.ts'
 
@@ -24,14 +24,10 @@ const { disable } = texts.console.people
 const route = 'GET /v1/admin/reports/{id}'
 const listRoute = 'GET /v1/admin/reports'
 
-type ReportDetailsProps = {
-  id: string
-  /** False once a colleague has resolved it. */
-  isListed: boolean
-  onChange: (report: Report) => void
-}
+type ReportProps = { report: ReportDetail }
 
-export function ReportDetails({ id, isListed, onChange }: ReportDetailsProps) {
+/** @param isListed false once a colleague has resolved it */
+export function ReportDetails({ id, isListed }: { id: string; isListed: boolean }) {
   // Each read of a report is recorded in the audit log.
   const found = useQuery(route, { params: { id } }, { isOnce: true })
   const { data } = found
@@ -40,32 +36,21 @@ export function ReportDetails({ id, isListed, onChange }: ReportDetailsProps) {
     if (wasListed.current && !isListed && data?.status === 'open') found.reload()
     wasListed.current = isListed
   }, [isListed])
-  const heading = useRef<HTMLHeadingElement>(null)
   useTitle(data && fill(words.heading, { name: data.reported.display_name }))
-  function change(report: ReportDetail) {
-    found.update(() => report)
-    onChange(report)
-    // The pressed button may be gone.
-    heading.current?.focus()
-  }
   return (
     <article class="stack">
       <BackLink area="reports" title={texts.console.areas.reports} />
       <Loaded from={found} rows={8}>
-        {(report) => <Case report={report} heading={heading} onChange={change} />}
+        {(report) => <Case report={report} />}
       </Loaded>
     </article>
   )
 }
 
-type Heading = { current: HTMLHeadingElement | null }
-type CaseProps = {
-  report: ReportDetail
-  heading: Heading
-  onChange: (report: ReportDetail) => void
-}
+/** The pressed button may be gone. */
+const focusHeading = () => document.querySelector<HTMLElement>('.pane-detail h2')?.focus()
 
-function Case({ report, heading, onChange }: CaseProps) {
+function Case({ report }: ReportProps) {
   const { reported: side, reporter, message_id, status, body } = report
   const person = useQuery('GET /v1/admin/users/{id}', { params: { id: side.id } })
   const isGone = person.error instanceof ApiError && person.error.code === 'not_found'
@@ -80,7 +65,7 @@ function Case({ report, heading, onChange }: CaseProps) {
   const removedAt = removedNow ?? removals.data?.data[0]?.at
   return (
     <>
-      <Head report={report} heading={heading} />
+      <Head report={report} />
       <div class="report-people">
         <Person title={words.reported} person={side} isGone={isGone}>
           {person.data?.disabled && (
@@ -105,22 +90,19 @@ function Case({ report, heading, onChange }: CaseProps) {
         isRemoved={removedAt !== undefined}
         onRemoved={() => {
           setRemovedNow(new Date().toISOString())
-          heading.current?.focus()
+          focusHeading()
         }}
-        onChange={onChange}
       />
     </>
   )
 }
 
-function Head({ report, heading }: { report: Report; heading: Heading }) {
+function Head({ report }: { report: Report }) {
   const { reason, status, created_at, message_id } = report
   return (
     <header class="stack tight">
       <div class="row wrap">
-        <h2 ref={heading} tabIndex={-1}>
-          {texts.reportReasons[reason]}
-        </h2>
+        <h2 tabIndex={-1}>{texts.reportReasons[reason]}</h2>
         <span class={`badge ${status === 'open' ? 'warning' : 'good'}`}>{words[status]}</span>
       </div>
       <p class="soft small">
@@ -189,7 +171,7 @@ export function ReportLines({ reports }: { reports: Report[] }) {
   )
 }
 
-function Resolution({ report }: { report: ReportDetail }) {
+function Resolution({ report }: ReportProps) {
   const { note, resolved_at: at, resolved_by_id } = report
   const isOwn = resolved_by_id === user.value?.id
   return (
@@ -209,7 +191,7 @@ function Resolution({ report }: { report: ReportDetail }) {
   )
 }
 
-type ExcerptProps = { report: ReportDetail; removedAt: string | undefined }
+type ExcerptProps = ReportProps & { removedAt: string | undefined }
 
 /** The messages around the reported one, oldest first. */
 function Excerpt({ report, removedAt }: ExcerptProps) {
@@ -272,22 +254,21 @@ function Line({ message, report, removedAt }: ExcerptProps & { message: Message 
   )
 }
 
-type ActionsProps = {
-  report: ReportDetail
+type ActionsProps = ReportProps & {
   person: Query<ManagedUser>
   isRemoved: boolean
   onRemoved: () => void
-  onChange: (report: ReportDetail) => void
 }
 
-function Actions({ report, person, isRemoved, onRemoved, onChange }: ActionsProps) {
+function Actions({ report, person, isRemoved, onRemoved }: ActionsProps) {
   const { message_id, status, reported } = report
   const isOpen = status === 'open'
   async function resolve() {
     if (!isOpen) return
     const resolved = await askToResolve(report)
     if (!resolved) return
-    onChange(resolved)
+    patch(route, { params: { id: report.id } }, () => resolved)
+    focusHeading()
     toast(words.resolve.done)
   }
   useShortcut('e', words.resolve.title, resolve)
@@ -345,7 +326,7 @@ const askToResolve = ({ id, message_id }: ReportDetail) =>
     submit(given) {
       const note = String(given.get('note')).trim()
       const body = { status: 'resolved', ...(note !== '' && { note }) } as const
-      // The badge counts anew.
+      // It leaves the list, and the badge counts anew.
       const refreshes: [typeof listRoute] = [listRoute]
       return mutate('PATCH /v1/admin/reports/{id}', { params: { id }, body }, { refreshes })
     },

@@ -66,21 +66,10 @@ export function ReportsPage() {
             key={id}
             id={id}
             isListed={list.items.some((report) => report.id === id)}
-            onChange={(report) => place(list, report, status)}
           />
         )
       }
     />
-  )
-}
-
-/** Updates a report in the list, or removes it when it no longer belongs to this view. */
-function place(list: List<Report>, changed: Report, status: Status) {
-  list.update((reports) =>
-    reports.flatMap((report) => {
-      if (report.id !== changed.id) return [report]
-      return changed.status === status ? [changed] : []
-    }),
   )
 }
 

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { Answer, Settings } from '../../../../client/src/contract.ts'
+import type { Answer } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { Problem, Problems, TextArea, TextField } from '../../kit/field.tsx'
 import { useForm } from '../../kit/form.tsx'
@@ -8,7 +8,7 @@ import { navigate, query, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
 import { fill, type Language, language, languages, texts } from '../../kit/texts.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate, type Query, useQuery } from '../data.ts'
+import { mutate, patch, useQuery } from '../data.ts'
 import { request, user } from '../session.ts'
 import { MailPreview } from './mail-preview.tsx'
 
@@ -43,12 +43,7 @@ export function Mails() {
               <ul class="mails">
                 {kinds.map((kind) => (
                   <li key={`${kind.kind} ${lang}`} class="card stack tight" lang={lang}>
-                    <Mail
-                      kind={kind}
-                      lang={lang}
-                      own={stored[kind.kind]?.[lang] ?? {}}
-                      settings={settings}
-                    />
+                    <Mail kind={kind} lang={lang} own={stored[kind.kind]?.[lang] ?? {}} />
                   </li>
                 ))}
               </ul>
@@ -69,9 +64,9 @@ user.subscribe(() => {
   unsaved.value = {}
 })
 
-type MailProps = { kind: Kind; lang: Language; own: Own; settings: Query<Settings> }
+type MailProps = { kind: Kind; lang: Language; own: Own }
 
-function Mail({ kind, lang, own, settings }: MailProps) {
+function Mail({ kind, lang, own }: MailProps) {
   const name = kind.kind
   const key = `${name} ${lang}`
   const draft = unsaved.value[key]
@@ -96,9 +91,7 @@ function Mail({ kind, lang, own, settings }: MailProps) {
           </Button>
         )}
       </div>
-      {draft && (
-        <Editor kind={kind} lang={lang} settings={settings} draft={draft} change={setDraft} />
-      )}
+      {draft && <Editor kind={kind} lang={lang} draft={draft} change={setDraft} />}
       <MailPreview mail={{ kind: name, lang, ...shown }} />
     </>
   )
@@ -109,7 +102,7 @@ type EditorProps = Omit<MailProps, 'own'> & {
   change: (draft: Draft | undefined) => void
 }
 
-function Editor({ kind, lang, settings, draft, change }: EditorProps) {
+function Editor({ kind, lang, draft, change }: EditorProps) {
   const { kind: name, placeholders, required } = kind
   const usual = kind.texts[lang]
   const { text, before } = draft
@@ -135,7 +128,7 @@ function Editor({ kind, lang, settings, draft, change }: EditorProps) {
     const isOwn = Object.keys(own).length > 0
     const changed = { ...stored, [name]: isOwn ? { ...others, [lang]: own } : others }
     const saved = await mutate('PATCH /v1/admin/settings', { body: { texts: changed } })
-    settings.update(() => saved)
+    patch(route, {}, () => saved)
     const latest = unsaved.peek()[`${name} ${lang}`]
     if (latest?.text === text) change(undefined)
     else if (latest) change({ text: latest.text, before: own })

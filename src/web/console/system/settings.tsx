@@ -9,7 +9,7 @@ import { Filled, fill, language, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
 import { ImageButton } from '../../kit/uploads.tsx'
-import { mutate, type Query, useQuery } from '../data.ts'
+import { mutate, patch, useQuery } from '../data.ts'
 import { client, request, user } from '../session.ts'
 import { MailPreview } from './mail-preview.tsx'
 
@@ -57,25 +57,23 @@ export function SettingsPage() {
     <Loaded from={usual}>
       {(defaults) => (
         <Loaded from={stored}>
-          {(settings) => <SettingsForm query={stored} settings={settings} defaults={defaults} />}
+          {(settings) => <SettingsForm settings={settings} defaults={defaults} />}
         </Loaded>
       )}
     </Loaded>
   )
 }
 
-type FormProps = { query: Query<Settings>; settings: Settings; defaults: Settings }
-
-function SettingsForm({ query, settings, defaults }: FormProps) {
+function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Settings>) {
   const draft = unsaved.value
   const form = useForm(async () => {
     const fresh = await request(route, {})
-    query.update(() => fresh)
+    patch(route, {}, () => fresh)
     // Somebody else has changed the same: the fields say so.
     if (namesIn(draft).some((name) => !isSame(draft[name]?.before, fresh[name]))) return
     const refreshes = ['GET /v1/admin/retention' as const]
     const saved = await mutate('PATCH /v1/admin/settings', { body: bodyOf(draft) }, { refreshes })
-    query.update(() => saved)
+    patch(route, {}, () => saved)
     // Fields that were changed meanwhile stay unsaved.
     const now = unsaved.peek()
     const left = namesIn(now).filter((name) => now[name] !== draft[name])

@@ -9,13 +9,14 @@ import { navigate } from '../../kit/router.ts'
 import { Empty } from '../../kit/states.tsx'
 import { Filled, fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
-import { type List, mutate, useList, useQuery } from '../data.ts'
+import { type List, mutate, patch, patchItem, useList, useQuery } from '../data.ts'
 import { askForWebhook, WebhookBadge, webhooksRoute } from './webhooks.tsx'
 
 const words = texts.console.system.webhooks
 const system = texts.console.system
 const route = 'GET /v1/admin/webhooks/{id}'
 const deliveriesRoute = 'GET /v1/admin/webhooks/{id}/deliveries'
+const retryRoute = 'POST /v1/admin/webhooks/{id}/deliveries/{delivery_id}/retry'
 type TestResult = Answer<'POST /v1/admin/webhooks/{id}/test'>
 
 export function WebhookPage({ id }: { id: string }) {
@@ -35,7 +36,7 @@ export function WebhookPage({ id }: { id: string }) {
       <Loaded from={webhook} loading={<div class="card" />}>
         {(data) => (
           <>
-            <Shown webhook={data} show={(changed) => webhook.update(() => changed)} />
+            <Shown webhook={data} />
             <Deliveries webhookId={id} list={deliveries} reload={reload} />
           </>
         )}
@@ -44,9 +45,9 @@ export function WebhookPage({ id }: { id: string }) {
   )
 }
 
-type ShownProps = { webhook: Webhook; show: (webhook: Webhook) => void }
+const show = (changed: Webhook) => patch(route, { params: { id: changed.id } }, () => changed)
 
-function Shown({ webhook, show }: ShownProps) {
+function Shown({ webhook }: { webhook: Webhook }) {
   const [result, setResult] = useState<TestResult>()
   const heading = useRef<HTMLHeadingElement>(null)
   // The link that led here is gone, so the heading takes the focus.
@@ -71,7 +72,7 @@ function Shown({ webhook, show }: ShownProps) {
       </div>
       <State webhook={webhook} />
       <Dropped webhook={webhook} />
-      <Actions webhook={webhook} show={show} showResult={setResult} />
+      <Actions webhook={webhook} showResult={setResult} />
       {result && <Result result={result} />}
     </section>
   )
@@ -120,9 +121,9 @@ function SwitchedOff({ id, at }: { id: string; at: string }) {
 
 const later = (at: string) => new Date(Date.parse(at) + momentMilliseconds).toISOString()
 
-type ActionsProps = ShownProps & { showResult: (result: TestResult | undefined) => void }
+type ActionsProps = { webhook: Webhook; showResult: (result: TestResult | undefined) => void }
 
-function Actions({ webhook, show, showResult }: ActionsProps) {
+function Actions({ webhook, showResult }: ActionsProps) {
   const { id, enabled, url } = webhook
   const params = { id }
   const values = { host: new URL(url).host }
@@ -203,18 +204,7 @@ function Deliveries({ webhookId, list, reload }: DeliveriesProps) {
         label={system.overview.deliveries}
         list={list}
         empty={<Empty icon={Send} {...words.noDeliveries} />}
-        render={(delivery) => (
-          <DeliveryRow
-            delivery={delivery}
-            retry={async () => {
-              const queued = await mutate(
-                'POST /v1/admin/webhooks/{id}/deliveries/{delivery_id}/retry',
-                { params: { id: webhookId, delivery_id: delivery.id } },
-              )
-              list.update((items) => items.map((item) => (item.id === queued.id ? queued : item)))
-            }}
-          />
-        )}
+        render={(delivery) => <DeliveryRow webhookId={webhookId} delivery={delivery} />}
       />
     </Section>
   )
@@ -222,9 +212,9 @@ function Deliveries({ webhookId, list, reload }: DeliveriesProps) {
 
 const tones = { delivered: 'good', waiting: 'warning', failed: 'danger' }
 
-type RowProps = { delivery: WebhookDelivery; retry: () => Promise<unknown> }
+type RowProps = { webhookId: string; delivery: WebhookDelivery }
 
-function DeliveryRow({ delivery, retry }: RowProps) {
+function DeliveryRow({ webhookId, delivery }: RowProps) {
   const { type, status, attempts, response_status: code, response, attempted_at } = delivery
   const action = status === 'failed' ? system.retry : words.again
   return (
@@ -242,7 +232,10 @@ function DeliveryRow({ delivery, retry }: RowProps) {
         <ActionButton
           texts={{ button: action, label: words.ofType }}
           values={{ action, type }}
-          work={retry}
+          work={async () => {
+            const params = { id: webhookId, delivery_id: delivery.id }
+            patchItem(deliveriesRoute, delivery.id, await mutate(retryRoute, { params }))
+          }}
         />
       )}
     </>
