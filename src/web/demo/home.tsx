@@ -7,14 +7,11 @@ import { openBlocks, openInbox, openNotifications } from '../../../client/src/st
 import { Avatar } from '../kit/avatar.tsx'
 import { IconButton } from '../kit/button.tsx'
 import { language, texts } from '../kit/texts.tsx'
-import { ConversationList, UnreadBadge } from './conversation-list.tsx'
-import { NewTicketForm } from './new-ticket.tsx'
-import { NotificationList } from './notification-list.tsx'
+import { ConversationList, NotificationList, TicketList, UnreadBadge } from './lists.tsx'
 import { go, linkTo, placeOf, type Tab, tabs } from './place.ts'
 import { MeContext, type Session, useMe } from './session.ts'
-import { ThreadView } from './thread-view.tsx'
-import { TicketList } from './ticket-list.tsx'
-import { TicketView } from './ticket-view.tsx'
+import { ThreadView } from './thread.tsx'
+import { NewTicketForm, TicketView } from './ticket.tsx'
 
 export function Home({ session, user }: { session: Session; user: User }) {
   const { client, side } = session

@@ -1,9 +1,9 @@
 import { Ban, Flag } from 'lucide-preact'
 import { useState } from 'preact/hooks'
-import { ActionButton, Button, IconButton, useAction } from '../kit/button.tsx'
-import { confirmAction, openDialog } from '../kit/dialog.tsx'
-import { Field } from '../kit/field.tsx'
-import { useForm } from '../kit/form.tsx'
+import { ActionButton, IconButton, useAction } from '../kit/button.tsx'
+import { confirmAction } from '../kit/dialog.tsx'
+import { TextArea } from '../kit/field.tsx'
+import { askForm } from '../kit/form.tsx'
 import { Select } from '../kit/select.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
@@ -41,48 +41,42 @@ export function BlockedNotice({ person: { id, display_name: name } }: { person: 
 
 const reasons = ['spam', 'harassment', 'fraud', 'sexual', 'other'] as const
 
-export function ReportButton({ person }: { person: Person }) {
+export function ReportButton({ person: { id, display_name: name } }: { person: Person }) {
   const { client } = useMe()
+  const text = texts.demo.safety
   async function ask() {
-    const isSent = await openDialog<true>((close) => (
-      <ReportForm client={client} person={person} close={close} />
-    ))
-    if (isSent) toast(texts.demo.safety.reported)
+    const isSent = await askForm({
+      title: fill(text.reportTitle, { name }),
+      action: text.report,
+      fields: (
+        <>
+          <ReasonSelect />
+          <TextArea label={text.details} name="body" rows={2} maxLength={2_000} />
+        </>
+      ),
+      async submit(given) {
+        const reason = reasons.find((known) => known === given.get('reason')) ?? 'other'
+        await client.report({ user_id: id, reason, body: String(given.get('body')) || null })
+        return true
+      },
+    })
+    if (isSent) toast(text.reported)
   }
-  return <IconButton icon={Flag} label={texts.demo.safety.report} onClick={ask} />
+  return <IconButton icon={Flag} label={text.report} onClick={ask} />
 }
 
-type ReportFormProps = Pick<Me, 'client'> & { person: Person; close: (isSent?: true) => void }
-
-function ReportForm({ client, person, close }: ReportFormProps) {
-  const text = texts.demo.safety
+function ReasonSelect() {
   const [reason, setReason] = useState<(typeof reasons)[number]>('spam')
-  const { onSubmit, isBusy, problem } = useForm(async (given) => {
-    await client.report({ user_id: person.id, reason, body: String(given.get('body')) || null })
-    close(true)
-  })
   return (
-    <form class="stack" onSubmit={onSubmit}>
-      <h2>{fill(text.reportTitle, { name: person.display_name })}</h2>
+    <>
       <Select
-        label={text.reason}
+        isField
+        label={texts.demo.safety.reason}
         value={reason}
         options={reasons.map((name) => [name, texts.reportReasons[name]])}
         choose={setReason}
-        isField
       />
-      <Field label={text.details}>
-        {(attributes) => <textarea name="body" maxLength={2_000} {...attributes} />}
-      </Field>
-      <p class="error" role="alert">
-        {problem}
-      </p>
-      <div class="actions">
-        <Button onClick={() => close()}>{texts.kit.cancel}</Button>
-        <Button submits tone="primary" isBusy={isBusy}>
-          {text.report}
-        </Button>
-      </div>
-    </form>
+      <input type="hidden" name="reason" value={reason} />
+    </>
   )
 }

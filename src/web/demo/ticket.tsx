@@ -1,32 +1,33 @@
-import { ArrowLeft, SendHorizontal } from 'lucide-preact'
+import { SendHorizontal } from 'lucide-preact'
 import { useStore } from '../../../client/src/preact.ts'
 import { openTicket, type Used } from '../../../client/src/state.ts'
-import { ActionButton, Button, IconButton } from '../kit/button.tsx'
+import { ActionButton, Button, IconButton, useAction } from '../kit/button.tsx'
+import { errorText, fieldProblems } from '../kit/errors.ts'
+import { TextArea, TextField } from '../kit/field.tsx'
 import { FileLink } from '../kit/file-link.tsx'
+import { Select } from '../kit/select.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
 import { texts } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
-import { useDraft, useFiles } from './drafts.ts'
-import { RefusedMessage, WaitingMessage } from './message-view.tsx'
-import { linkTo } from './place.ts'
+import { sendDraft, useDraft, useFiles } from './drafts.ts'
+import { StatusBadge } from './lists.tsx'
+import { RefusedMessage, WaitingMessage } from './messages.tsx'
+import { go, placeOf } from './place.ts'
 import { useMe } from './session.ts'
-import { StatusBadge } from './ticket-list.tsx'
+import { BackLink } from './thread.tsx'
 
 type Ticket = Used<typeof openTicket>
 
 export function TicketView({ id }: { id: string }) {
-  const { client, side } = useMe()
-  const back = texts.demo.back
+  const { client } = useMe()
   const opened = useStore(() => openTicket(client, id), [client, id])
   if (!opened) return null
   const { ticket, status, error, reload } = opened
   return (
     <div class="thread">
       <header class="thread-head row">
-        <a class="button ghost icon" href={linkTo(side, 'tickets')} aria-label={back} title={back}>
-          <ArrowLeft />
-        </a>
+        <BackLink tab="tickets" />
         {ticket && <h3 class="truncate">{ticket.subject}</h3>}
         {ticket && <span class="soft number">#{id.slice(-6)}</span>}
         {ticket && <StatusBadge status={ticket.status} />}
@@ -131,6 +132,86 @@ function ReplyForm({ opened, id, isClosed }: { opened: Ticket; id: string; isClo
           work={opened.closeTicket}
         />
       )}
+    </form>
+  )
+}
+
+const categories = ['billing', 'technical', 'account', 'other'] as const
+const priorities = ['low', 'normal', 'high', 'urgent'] as const
+
+export function NewTicketForm() {
+  const { client, side } = useMe()
+  const text = texts.demo.tickets
+  const uploads = useFiles()
+  const draft = useDraft('tickets new')
+  const { subject = '', body = '', ...chosen } = draft.value
+  const category = categories.find((name) => name === chosen['category']) ?? 'other'
+  const priority = priorities.find((name) => name === chosen['priority']) ?? 'normal'
+  const creation = useAction(async () => {
+    const ticket = { subject, body, category, priority, attachments: uploads.files }
+    const { id } = await sendDraft(draft, ticket, client.tickets.create)
+    if (placeOf(side).id === 'new') go(side, 'tickets', id)
+  })
+  const problems = fieldProblems(creation.error)
+  const hasOtherProblem = creation.error !== undefined && Object.keys(problems).length === 0
+  const change = (part: Record<string, string>) => {
+    draft.value = { ...draft.value, ...part }
+  }
+  return (
+    <form
+      class="scroll form stack"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!uploads.isUploading) void creation.run()
+      }}
+    >
+      <header class="row">
+        <BackLink tab="tickets" />
+        <h3>{text.create}</h3>
+      </header>
+      <TextField
+        label={text.subject}
+        problem={problems['subject']}
+        maxLength={200}
+        required
+        value={subject}
+        onInput={({ currentTarget }) => change({ subject: currentTarget.value })}
+      />
+      <div class="pair">
+        <Select
+          isField
+          label={texts.tickets.category}
+          value={category}
+          options={Object.entries(texts.tickets.categories)}
+          choose={(name) => change({ category: name })}
+        />
+        <Select
+          isField
+          label={texts.tickets.priority}
+          value={priority}
+          options={Object.entries(texts.tickets.priorities)}
+          choose={(name) => change({ priority: name })}
+        />
+      </div>
+      <TextArea
+        label={text.body}
+        problem={problems['body']}
+        rows={5}
+        maxLength={10_000}
+        required
+        value={body}
+        onInput={({ currentTarget }) => change({ body: currentTarget.value })}
+      />
+      <Attached files={uploads.files} removeFile={uploads.removeFile} sending={uploads.sending} />
+      <p class="error" role="alert">
+        {hasOtherProblem && errorText(creation.error).text}
+      </p>
+      <div class="row between">
+        <AttachButton label={texts.demo.attach} take={uploads.sending.take} />
+        <Button submits tone="primary" disabled={creation.isBusy || uploads.isUploading}>
+          {text.send}
+        </Button>
+      </div>
     </form>
   )
 }
