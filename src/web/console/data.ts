@@ -271,14 +271,12 @@ type Pages<T> = { items: T[]; cursor: string | null; count: number }
 export type List<T> = State<T[]> & {
   items: T[]
   hasMore: boolean
-  /** More than one page: reading it again would move rows. */
-  isLong: boolean
   loadMore: () => void
   reload: () => void
   retry: () => void
   update: (change: (items: T[]) => T[]) => void
 }
-export type ListOptions<T> = QueryOptions & { limit?: number; idOf?: (item: T) => unknown }
+type ListOptions<T> = QueryOptions & { limit?: number; idOf?: (item: T) => unknown }
 
 /** The list adds `limit` and `cursor` to the query. */
 type ListInput<R extends ListedRoute> = Input<R> & { query?: object }
@@ -339,7 +337,6 @@ export function useList<R extends ListedRoute>(
     items: data?.items ?? [],
     error: state.error ?? moreError,
     hasMore: data?.cursor != null,
-    isLong: (data?.count ?? 0) > 1,
     loadMore,
     reload: () => entry && read(entry),
     retry: () => (state.error === undefined ? loadMore() : entry && read(entry)),

@@ -6,7 +6,7 @@ import { Avatar } from '../../kit/avatar.tsx'
 import { Button, IconButton } from '../../kit/button.tsx'
 import { Copyable } from '../../kit/copy.tsx'
 import { duration } from '../../kit/format.ts'
-import { Stale } from '../../kit/list.tsx'
+import { Facts, Stale } from '../../kit/list.tsx'
 import { navigate, path, useTitle, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
 import { useShortcut } from '../../kit/shortcuts.tsx'
@@ -15,6 +15,7 @@ import { fill, language, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toastError } from '../../kit/toast.tsx'
 import { useQuery } from '../data.ts'
+import { client, status } from '../session.ts'
 import { Composer } from './composer.tsx'
 import type { Kind } from './draft.ts'
 import { PriorityMark, StatusMark } from './list-pane.tsx'
@@ -29,7 +30,6 @@ import {
   prefetchTicket,
   useTicket,
 } from './ticket.ts'
-import { useViewers } from './viewers.ts'
 import {
   categories,
   categoryNames,
@@ -260,7 +260,7 @@ function Details({ ticket, isShown, hide, change }: DetailsProps) {
       <IconButton of={hideButton} icon={X} class="hide" label={words.hideDetails} onClick={hide} />
       <Owner ticket={ticket} />
       <Choices ticket={ticket} settle={change} />
-      <Facts ticket={ticket} />
+      <TicketFacts ticket={ticket} />
       <OtherTickets ticket={ticket} />
     </aside>
   )
@@ -320,36 +320,22 @@ function Choices({ ticket, settle }: ChoicesProps) {
   )
 }
 
-function Facts({ ticket }: { ticket: DeskTicketListItem }) {
-  const { id, created_at, updated_at, waiting_since, first_response_at } = ticket
+function TicketFacts({ ticket }: { ticket: DeskTicketListItem }) {
+  const { id, created_at, updated_at, waiting_since, first_response_at, message_count } = ticket
   return (
-    <dl class="ticket-facts stack tight small">
-      <Fact name={facts.opened}>
-        <Time at={created_at} />
-      </Fact>
-      <Fact name={facts.change}>
-        <Time at={updated_at} />
-      </Fact>
-      <Fact name={facts.waiting}>
-        {waiting_since ? <Time at={waiting_since} /> : facts.notWaiting}
-      </Fact>
-      <Fact name={facts.firstResponse}>
-        {first_response_at ? after(created_at, first_response_at) : facts.noResponse}
-      </Fact>
-      <Fact name={facts.messages}>{ticket.message_count}</Fact>
-      <Fact name={facts.id}>
-        <Copyable text={id} shown={`#${id.slice(-6)}`} name={facts.theId} />
-      </Fact>
-    </dl>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <div class="row between">
-      <dt class="soft">{name}</dt>
-      <dd class="number">{children}</dd>
-    </div>
+    <Facts
+      of={[
+        [facts.opened, <Time at={created_at} />],
+        [facts.change, <Time at={updated_at} />],
+        [facts.waiting, waiting_since ? <Time at={waiting_since} /> : facts.notWaiting],
+        [
+          facts.firstResponse,
+          first_response_at ? after(created_at, first_response_at) : facts.noResponse,
+        ],
+        [facts.messages, message_count],
+        [facts.id, <Copyable text={id} shown={`#${id.slice(-6)}`} name={facts.theId} />],
+      ]}
+    />
   )
 }
 
@@ -359,7 +345,8 @@ const after = (from: string, to: string) =>
   })
 
 const shownTickets = 5
-/** Tickets that are only passed need no more than one request. */
+/** Tickets that are only passed need no more than one request, and are not announced: a held key would exceed the
+ *  limit of frames. */
 const dwellMilliseconds = 1_000
 
 /** Newest tickets of the owner. */
@@ -390,4 +377,46 @@ function OtherTickets({ ticket: { id, user: owner } }: { ticket: DeskTicketListI
       </ul>
     </section>
   )
+}
+
+const announceMilliseconds = 20_000
+const shownMilliseconds = 30_000
+
+/** The ids of the other admins who have the ticket open. Tells them that this one has, while the page is visible. */
+function useViewers(ticketId: string): string[] {
+  const [ids, setIds] = useState<string[]>([])
+  const isOpen = status.value === 'open'
+  useEffect(() => {
+    if (!isOpen) return
+    const leaving = new Map<string, ReturnType<typeof setTimeout>>()
+    const announce = () => {
+      if (!document.hidden) client.sendFrame({ type: 'viewing', ticket_id: ticketId })
+    }
+    function leave(id: string) {
+      leaving.delete(id)
+      setIds([...leaving.keys()])
+    }
+    const endListening = client.on('ticket_viewed', ({ ticket_id, user_id }) => {
+      if (ticket_id !== ticketId) return
+      const isNew = !leaving.has(user_id)
+      clearTimeout(leaving.get(user_id))
+      leaving.set(user_id, setTimeout(leave, shownMilliseconds, user_id))
+      if (!isNew) return
+      setIds([...leaving.keys()])
+      // The newcomer need not wait for the next announcement.
+      announce()
+    })
+    const dwell = setTimeout(announce, dwellMilliseconds)
+    const repeat = setInterval(announce, announceMilliseconds)
+    document.addEventListener('visibilitychange', announce)
+    return () => {
+      endListening()
+      clearTimeout(dwell)
+      clearInterval(repeat)
+      document.removeEventListener('visibilitychange', announce)
+      for (const timer of leaving.values()) clearTimeout(timer)
+      setIds([])
+    }
+  }, [ticketId, isOpen])
+  return ids
 }
