@@ -32,6 +32,14 @@ test.each(translations)('%s is a translation, not a copy', (locale) => {
   expect(own.filter(([, text]) => text.trim() !== text || text === '')).toEqual([])
 })
 
+test.each([...locales])('the desk calls canned replies in %s as their page does', (locale) => {
+  const all = new Map(ofPages(locale))
+  const name = all.get('.console.system.tabs.replies')?.toLowerCase() ?? '–'
+  for (const place of ['cannedFailed', 'noCanned']) {
+    expect(all.get(`.console.desk.composer.${place}`)?.toLowerCase()).toContain(name)
+  }
+})
+
 const familiar = {
   de: 'du|dir|dich|dein|deine|deinen|deiner|euch|euer',
   es: 'tú|contigo|vosotros|podéis|tienes|puedes|podrás|has',

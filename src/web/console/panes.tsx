@@ -73,16 +73,16 @@ function useFocusOnChange(frame: { current: HTMLElement | null }, selected: stri
   }, [selected])
 }
 
-type FilterProps = { name: string; label: string; any: string; options: Options<string> }
+type FilterProps = { name: string; label: string; options: Options<string> }
 
 /** A filter of the list, kept in the URL. */
-export function FilterSelect({ name, label, any, options }: FilterProps) {
+export function FilterSelect({ name, label, options }: FilterProps) {
   const [value] = options.find(([option]) => option === query.value.get(name)) ?? ['']
   return (
     <Select
       label={label}
       value={value}
-      options={[['', any], ...options]}
+      options={[['', texts.kit.any], ...options]}
       choose={(chosen) => navigate(withQuery({ [name]: chosen }), 'replace')}
       {...(value === '' && { text: label })}
     />

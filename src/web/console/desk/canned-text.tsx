@@ -196,7 +196,13 @@ function CannedList({ id, found, active, language, emptyText, choose }: ListProp
     )
   }
   return (
-    <div class="menu canned" role="listbox" id={id} aria-label={words.canned} ref={list}>
+    <div
+      class="menu canned"
+      role="listbox"
+      id={id}
+      aria-label={texts.console.system.tabs.replies}
+      ref={list}
+    >
       {found.map((reply, index) => (
         // The textarea keeps the focus and handles the keys of the list.
         // biome-ignore lint/a11y/useKeyWithClickEvents: see above

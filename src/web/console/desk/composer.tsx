@@ -301,7 +301,12 @@ function Tools({ addFiles, openCanned }: ToolsProps) {
   return (
     <span class="row tools">
       <AttachButton label={words.attach} take={addFiles} />
-      <IconButton icon={SquareSlash} label={words.canned} keys="/" onClick={openCanned} />
+      <IconButton
+        icon={SquareSlash}
+        label={texts.console.system.tabs.replies}
+        keys="/"
+        onClick={openCanned}
+      />
     </span>
   )
 }

@@ -274,20 +274,17 @@ function FilterSelects() {
       <FilterSelect
         name="priority"
         label={texts.tickets.priority}
-        any={words.any}
         options={priorities.map((value) => [value, priorityNames[value]])}
       />
       <FilterSelect
         name="category"
         label={texts.tickets.category}
-        any={words.any}
         options={categories.map((value) => [value, categoryNames[value]])}
       />
       {asksForAssignee(filter.value) && (
         <FilterSelect
           name="assignee"
           label={words.assignee}
-          any={words.any}
           options={[['me', words.me], ['none', words.nobody], ...others]}
         />
       )}

@@ -64,7 +64,7 @@ const filter = (name: string, value: string) =>
 function Filters() {
   const input = useRef<HTMLInputElement>(null)
   useShortcut('/', words.search, () => input.current?.focus())
-  const { any, enabled, disabled, verified, notVerified } = words
+  const { enabled, disabled, verified, notVerified } = words
   return (
     <search class="pane-filters stack tight">
       <SearchField
@@ -75,17 +75,11 @@ function Filters() {
         search={(text) => filter('q', text)}
       />
       <div class="row wrap">
-        <FilterSelect name="role" label={words.role} any={any} options={roleOptions} />
-        <FilterSelect
-          name="disabled"
-          label={words.state}
-          any={any}
-          options={flags(disabled, enabled)}
-        />
+        <FilterSelect name="role" label={words.role} options={roleOptions} />
+        <FilterSelect name="disabled" label={words.state} options={flags(disabled, enabled)} />
         <FilterSelect
           name="email_verified"
           label={words.address}
-          any={any}
           options={flags(verified, notVerified)}
         />
       </div>

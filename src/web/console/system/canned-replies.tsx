@@ -81,7 +81,7 @@ const writeReply = (reply?: CannedReply) =>
           label={texts.kit.language}
           name="locale"
           value={reply?.locale ?? ''}
-          options={[['', texts.console.desk.any], ...languages]}
+          options={[['', texts.kit.any], ...languages]}
           isAcross
         />
       </>
