@@ -410,53 +410,6 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
-  testAtLength('what another desk changes while the ticket is read is read again', async () => {
-    const id = await (await customer('Lia')).open('Two notes')
-    const path = `${tickets}/${id}`
-    const frames: string[] = []
-    page.once('websocket', (socket) =>
-      socket.on('framereceived', ({ payload }) => frames.push(String(payload))),
-    )
-    await page.goto(`${pages.base}/console/desk/${id}`)
-    await said('Two notes?')
-    await page.getByText('Live').waitFor()
-    await page.route(
-      (url) => url.pathname === path,
-      async (route) => {
-        const response = await route.fetch()
-        const before = frames.length
-        await admin('POST', `${path}/notes`, { body: 'The second one.' })
-        await waitFor(() => frames.length > before)
-        await route.fulfill({ response })
-      },
-      { times: 1 },
-    )
-    await admin('POST', `${path}/notes`, { body: 'The first one.' })
-    await said('The first one.')
-    await said('The second one.')
-  })
-
-  testAtLength('a search shows how many it finds, and where in a long ticket', async () => {
-    const ivo = await customer('Ivo')
-    const id = await ivo.open('Very long')
-    await ivo.open('Longer')
-    await ivo.write(id, 'The Café by the harbor')
-    for (let n = 0; n < 20; n++) await ivo.write(id, `Line ${n}`)
-    const found = () =>
-      page.evaluate<string[]>("[...CSS.highlights.get('found') ?? []].map(String)")
-    await page.goto(`${pages.base}/console/desk/${id}?view=all&q=cafe+harb`)
-    await waitFor(async () => `${await found()}` === 'Café,harbor')
-    expect(await page.locator('.title .amount').textContent()).toBe('1')
-    const text = page.getByText('The Café by the harbor')
-    await waitFor(async () => {
-      const box = await text.boundingBox()
-      return box !== null && box.y >= 0 && box.y < 600
-    })
-    await ivo.write(id, 'One more')
-    await page.getByRole('button', { name: 'New message' }).waitFor()
-    expect(await found()).toEqual(['Café', 'harbor'])
-  })
-
   testAtLength(
     'Escape closes a menu alone; a single selected ticket is resolved with an undo; keys move the focus, not the history',
     async () => {
@@ -662,5 +615,53 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await button('Hide the details').click()
     await button('Back to the list').click()
     await row('Donaudampf').waitFor()
+  })
+
+  testAtLength('what another desk changes while the ticket is read is read again', async () => {
+    const id = await (await customer('Lia')).open('Two notes')
+    const path = `${tickets}/${id}`
+    const frames: string[] = []
+    page.once('websocket', (socket) =>
+      socket.on('framereceived', ({ payload }) => frames.push(String(payload))),
+    )
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.goto(`${pages.base}/console/desk/${id}`)
+    await said('Two notes?')
+    await page.getByText('Live').waitFor()
+    await page.route(
+      (url) => url.pathname === path,
+      async (route) => {
+        const response = await route.fetch()
+        const before = frames.length
+        await admin('POST', `${path}/notes`, { body: 'The second one.' })
+        await waitFor(() => frames.length > before)
+        await route.fulfill({ response })
+      },
+      { times: 1 },
+    )
+    await admin('POST', `${path}/notes`, { body: 'The first one.' })
+    await said('The first one.')
+    await said('The second one.')
+  })
+
+  testAtLength('a search shows how many it finds, and where in a long ticket', async () => {
+    const ivo = await customer('Ivo')
+    const id = await ivo.open('Very long')
+    await ivo.open('Longer')
+    await ivo.write(id, 'The Café by the harbor')
+    for (let n = 0; n < 20; n++) await ivo.write(id, `Line ${n}`)
+    const found = () =>
+      page.evaluate<string[]>("[...CSS.highlights.get('found') ?? []].map(String)")
+    await page.goto(`${pages.base}/console/desk/${id}?view=all&q=cafe+harb`)
+    await waitFor(async () => `${await found()}` === 'Café,harbor')
+    expect(await page.locator('.title .amount').textContent()).toBe('1')
+    const text = page.getByText('The Café by the harbor')
+    await waitFor(async () => {
+      const box = await text.boundingBox()
+      return box !== null && box.y >= 0 && box.y < 600
+    })
+    await ivo.write(id, 'One more')
+    await page.getByRole('button', { name: 'New message' }).waitFor()
+    expect(await found()).toEqual(['Café', 'harbor'])
   })
 })
