@@ -445,6 +445,7 @@ test('uploads a file once there is a network, and sends it in order, with an eve
   })
   const text = client.send(conversationId, { body: 'after it' })
   await waitFor(() => proxy.count('POST', '/v1/files') === 1)
+  await waitFor(() => chat.timers.waiting().includes(500))
   expect(client.pending().map((it) => it.conversation_id && it.message.file_name)).toEqual([
     'plan.txt',
     undefined,
