@@ -691,6 +691,28 @@ testAtLength('a standby waits for the lease of the leader, not for its own', asy
   expect(silence).toBeGreaterThanOrEqual(3_000)
 })
 
+testAtLength(
+  'a standby with a database of its own waits a lease after a slow bucket has answered',
+  async () => {
+    await using pair = await startPair({ REPLICA_LEASE: '3' })
+    const a = await pair.leader('a')
+    await a.end('SIGKILL')
+    const { faults, counts, resetCounts } = pair.store
+    resetCounts()
+    // Two lists and two reads take longer than the lease.
+    faults.latency = 800
+    let lists: number | undefined
+    faults.beforePut = (key) => {
+      if (!key.startsWith('log/')) return
+      lists ??= counts['LIST 200']
+      faults.latency = 0
+    }
+    const again = await pair.start('a', { args: ['standby'] })
+    await again.ready()
+    expect(lists).toBeGreaterThanOrEqual(4)
+  },
+)
+
 /** A program that runs the sources with a clock that is ahead. */
 function withClockAhead(folder: string, milliseconds: number): string {
   mkdirSync(folder)

@@ -380,6 +380,31 @@ testAtLength.concurrent(
 )
 
 testAtLength.concurrent(
+  'commits are shipped while a lost snapshot is replaced, because an older one goes on with them',
+  async () => {
+    await using place = await replicas()
+    const { store } = place
+    const service = await place.start('a')
+    await service.registerAs('admin')
+    const people = await service.pair()
+    await say(service, people, 'one')
+    expect(await place.snapshot('a')).toMatchObject({ exitCode: 0 })
+    const { promise: isUploading, resolve: upload } = Promise.withResolvers<void>()
+    store.faults.beforePut = (key) => {
+      if (!key.startsWith('snapshots/')) return
+      upload()
+      return new Promise(() => {})
+    }
+    const manifests = store.keys('snapshots/').filter((key) => key.endsWith('manifest'))
+    store.delete(manifests[1] ?? '')
+    await isUploading
+    await say(service, people, 'two')
+    await place.has(['one', 'two'])
+    store.faults.beforePut = undefined
+  },
+)
+
+testAtLength.concurrent(
   'a backup that was restored leads, whatever the log has; before the first start there is no log',
   async () => {
     const { place, service, people, run } = await begun()
