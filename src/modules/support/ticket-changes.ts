@@ -22,7 +22,7 @@ export type RequestedChanges = {
   assigneeId?: string | null | undefined
 }
 
-/** What the author of a new ticket sends. */
+/** A new ticket with its first message. */
 export type TicketRequest = MessageRequest & { content: TicketContent }
 
 type TicketDraft = MessageRequest & {
@@ -233,7 +233,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
 }
 
 /** Whether a message has exactly this text and these files. */
-export function hasContent(
+function hasContent(
   message: TicketMessageRow,
   { body, fileUrls }: Pick<TicketDraft, 'body' | 'fileUrls'>,
 ): boolean {

@@ -246,6 +246,6 @@ function matching(replies: CannedReply[], word: string, language: Language): Can
   const has = (text: string) => text.toLowerCase().includes(wanted)
   const named = replies.filter(({ title }) => has(title))
   const found = [...named, ...replies.filter(({ title, body }) => !has(title) && has(body))]
-  const [first, last] = [true, false].map((is) => found.filter((one) => fits(one, language) === is))
-  return [...(first ?? []), ...(last ?? [])]
+  const isForeign = (reply: CannedReply) => Number(!fits(reply, language))
+  return found.sort((a, b) => isForeign(a) - isForeign(b))
 }

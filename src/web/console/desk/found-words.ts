@@ -15,7 +15,7 @@ export function useFoundWords(
 ) {
   const shown = useRef('')
   useEffect(() => {
-    if (!element.current || !('highlights' in CSS)) return
+    if (!element.current || q === '' || !('highlights' in CSS)) return
     const ranges = rangesOf(element.current, q)
     CSS.highlights.set(name, new Highlight(...ranges))
     if (shown.current !== q)
