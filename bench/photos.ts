@@ -12,7 +12,7 @@ import { judge, median, percentile, pin, startPinned } from './measure.ts'
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '5' },
     photos: { type: 'string', default: '50' },
     /** Uploads at the same time. */
     senders: { type: 'string', default: '4' },
@@ -52,6 +52,8 @@ async function compare() {
       const environment = { FILES_QUOTA_MB: '10000' }
       await using server = await startPinned('hostline', { dataDir, environment })
       const prober = start('prober', server.base)
+      // The first photos after a start load code.
+      await finish(start('sender', server.base, photo, values.senders))
       await Bun.sleep(settleMilliseconds)
       const quietAt = Date.now()
       await Bun.sleep(Number(values['quiet-seconds']) * 1_000)
@@ -88,7 +90,7 @@ async function compare() {
 const both = (times: number[]) =>
   [0.5, 0.99].map((share) => percentile(times, share).toFixed(2)).join(' / ')
 
-function start(role: 'prober' | 'sender', server: string, photo = '') {
+function start(role: 'prober' | 'sender', server: string, photo = '', photos = values.photos) {
   const options = [
     '--role',
     role,
@@ -97,7 +99,7 @@ function start(role: 'prober' | 'sender', server: string, photo = '') {
     '--photo',
     photo,
     '--photos',
-    values.photos,
+    photos,
     '--senders',
     values.senders,
     '--line',
@@ -137,7 +139,7 @@ async function probe() {
 }
 
 async function sendPhotos() {
-  const email = 'photographer@example.com'
+  const email = `photographer-${Date.now()}@example.com`
   const account = { email, password: 'correct horse' }
   const { body: session } = await call(base, 'POST', '/v1/auth/register', { body: account })
   const photo = await Bun.file(values.photo).bytes()

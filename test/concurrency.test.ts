@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createKeyedSemaphore, createSemaphore } from '../src/lib/concurrency.ts'
+import { createKeyedSemaphore, createPacedQueue, createSemaphore } from '../src/lib/concurrency.ts'
 
 function startWork() {
   const running: Array<() => void> = []
@@ -71,4 +71,16 @@ test('work waits only for work with the same key', async () => {
   expect(started()).toBe(3)
   for (const end of running) end()
   await Promise.all(all)
+})
+
+test('a paced queue rests after a task for as long as it took', async () => {
+  const paced = createPacedQueue()
+  const spin = (milliseconds: number) => async () => {
+    const startedAt = performance.now()
+    while (performance.now() - startedAt < milliseconds);
+    return performance.now()
+  }
+  const start = async () => performance.now()
+  const endedAt = await paced(spin(40))
+  expect((await paced(start)) - endedAt).toBeGreaterThanOrEqual(39)
 })

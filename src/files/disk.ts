@@ -1,13 +1,13 @@
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { createSemaphore } from '../lib/concurrency.ts'
+import { createPacedQueue } from '../lib/concurrency.ts'
 import { type FileStorage, mustBeFileKey } from './storage.ts'
 
 /** Larger syncs would delay the syncs of the database. */
 const syncChunkBytes = 1_024 * 1_024
 
-// Syncs of several files would take all threads of the runtime, and a sync of the database would wait for one.
-const oneSyncAtOnce = createSemaphore(1)
+// Syncs of the database find the disk free half of the time, and always a thread of the runtime.
+const paced = createPacedQueue()
 
 /** Stores files in a local directory, one file per key. Creates the directory with the first file. */
 export function createDiskStorage(directory: string): FileStorage {
@@ -42,23 +42,16 @@ async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
       for (let at = 0; at < chunk.byteLength; ) at += (await file.write(chunk, at)).bytesWritten
       unsyncedBytes += chunk.byteLength
       if (unsyncedBytes < syncChunkBytes) continue
-      await oneSyncAtOnce(() => syncAndRest(file))
+      await paced(() => file.datasync())
       unsyncedBytes = 0
     }
-    await oneSyncAtOnce(() => file.sync())
+    await paced(() => file.sync())
   } finally {
     await file.close()
   }
 }
 
-/** Rests as long as the sync took, so that syncs of the database find the disk free half of the time. */
-async function syncAndRest(file: FileHandle) {
-  const startedAt = performance.now()
-  await file.datasync()
-  await Bun.sleep(performance.now() - startedAt)
-}
-
 async function sync(path: string) {
   const file = await open(path)
-  await oneSyncAtOnce(() => file.sync()).finally(() => file.close())
+  await paced(() => file.sync()).finally(() => file.close())
 }

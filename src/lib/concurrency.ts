@@ -27,6 +27,21 @@ export function createSemaphore(permits: number, limit?: WaitLimit) {
   }
 }
 
+/** Runs one task at a time, then rests for as long as the task took: others have the disk or the core half of the time. */
+export function createPacedQueue() {
+  const oneAtOnce = createSemaphore(1)
+  let rest: Promise<void> | undefined
+
+  return <T>(work: () => Promise<T>): Promise<T> =>
+    oneAtOnce(async () => {
+      await rest
+      const startedAt = performance.now()
+      return await work().finally(() => {
+        rest = Bun.sleep(performance.now() - startedAt)
+      })
+    })
+}
+
 export function createKeyedSemaphore(permits: number) {
   const byKey = new Map<string, { run: ReturnType<typeof createSemaphore>; users: number }>()
 

@@ -25,7 +25,7 @@ self.onmessage = async ({ data }: MessageEvent<ImageRequest>) => {
 }
 
 async function answer({ image, orientation, width }: ImageRequest): Promise<ImageReply> {
-  const still = firstPictureOf(Buffer.from(await image.arrayBuffer()))
+  const still = await firstPictureOf(image)
   if (!still) return undefined
   const decoded = turned(new Bun.Image(still, { maxPixels, autoOrient: false }), orientation)
   if (width !== undefined) {
@@ -49,13 +49,22 @@ function turned(image: Bun.Image, orientation: number): Bun.Image {
 const animationFlag = 0x02
 const alphaFlag = 0x10
 
-/** The first picture of an animated WebP, which the decoder cannot read, as a WebP of its own; other images as they are.
+const bytesOf = async (image: Blob) => Buffer.from(await image.arrayBuffer())
+const textAt = (bytes: Buffer, start: number) => bytes.toString('latin1', start, start + 4)
+
+/** The first picture of an animated WebP, which the decoder cannot read, as a WebP of its own. Other images remain as they
+ *  are: the decoder reads a file on this thread, whereas a large read of a Blob takes a thread of the runtime.
  *  @returns undefined when the first picture is only a part of the whole */
-function firstPictureOf(bytes: Buffer): Buffer | undefined {
-  const text = (start: number) => bytes.toString('latin1', start, start + 4)
-  if (text(8) !== 'WEBP' || text(12) !== 'VP8X' || !((bytes[20] ?? 0) & animationFlag)) return bytes
+async function firstPictureOf(image: Blob): Promise<Blob | Buffer | undefined> {
+  const head = await bytesOf(image.slice(0, 21))
+  const isExtended = textAt(head, 8) === 'WEBP' && textAt(head, 12) === 'VP8X'
+  const isAnimated = isExtended && ((head[20] ?? 0) & animationFlag) !== 0
+  return isAnimated ? firstPictureIn(await bytesOf(image)) : image
+}
+
+function firstPictureIn(bytes: Buffer): Buffer | undefined {
   let at = 12
-  while (at + 24 < bytes.length && text(at) !== 'ANMF') {
+  while (at + 24 < bytes.length && textAt(bytes, at) !== 'ANMF') {
     const size = bytes.readUInt32LE(at + 4)
     at += 8 + size + (size & 1)
   }
@@ -65,7 +74,7 @@ function firstPictureOf(bytes: Buffer): Buffer | undefined {
   const picture = bytes.subarray(at + 24, at + 8 + bytes.readUInt32LE(at + 4))
   const head = Buffer.from('RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0', 'latin1')
   head.writeUInt32LE(head.length - 8 + picture.length, 4)
-  head[20] = picture.toString('latin1', 0, 4) === 'VP8 ' ? 0 : alphaFlag
+  head[20] = textAt(picture, 0) === 'VP8 ' ? 0 : alphaFlag
   head.set(canvas, 24)
   return Buffer.concat([head, picture])
 }

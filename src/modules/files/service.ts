@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { pictureView } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { FileBytes, FileStorage, Upload } from '../../files/storage.ts'
 import { day } from '../../lib/clock.ts'
+import { createSemaphore } from '../../lib/concurrency.ts'
 import { AppError, fileTooLarge, invalidBody, invalidField } from '../../lib/errors.ts'
 import { type FileUrls, fileNameOf, fileTypeOf, isShownInline, sniffedBytes } from './model.ts'
 import { type FileRow, type FileStore, logoUse } from './store.ts'
@@ -36,6 +38,9 @@ const retryWithRoomSeconds = 60
  *  slow senders are small. */
 const maxLargeChunks = 16
 const largeChunkBytes = 262_144
+/** All uploads together get one piece of that size per turn of the event loop, so that requests of others wait for little. */
+const pieceBytes = 131_072
+const oneAtOnce = createSemaphore(1)
 /** A decoder goes through all pixels for each scan of a JPEG. Cameras and editors write at most 14. */
 const maxScans = 100
 /** Removed messages can be reported for this long. */
@@ -122,17 +127,24 @@ export function createFileService(core: Core, parts: FileParts) {
     for await (const chunk of requireComplete(bytes)) {
       received.bytes += chunk.byteLength
       if (received.bytes > bound.bytes) throw bound.exceeded()
-      if (chunk.byteLength < largeChunkBytes) yield chunk
+      if (chunk.byteLength < largeChunkBytes) yield* inTurns(chunk)
       else yield* limitLargeChunks(chunk)
     }
   }
 
+  async function* inTurns(chunk: Uint8Array) {
+    for (let at = 0; at < chunk.byteLength; at += pieceBytes) {
+      await oneAtOnce(() => setImmediate())
+      yield chunk.subarray(at, at + pieceBytes)
+    }
+  }
+
   // Bounds the memory. Chunks are large when the disk is slower than the sender.
-  function* limitLargeChunks(chunk: Uint8Array) {
+  async function* limitLargeChunks(chunk: Uint8Array) {
     if (largeChunks >= maxLargeChunks) throw new AppError('unavailable', { retryAfterSeconds })
     largeChunks++
     try {
-      yield chunk
+      yield* inTurns(chunk)
     } finally {
       largeChunks--
     }

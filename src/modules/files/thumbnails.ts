@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FileBytes, FileStorage } from '../../files/storage.ts'
-import { createKeyedSemaphore, createSemaphore } from '../../lib/concurrency.ts'
+import { createKeyedSemaphore, createPacedQueue, createSemaphore } from '../../lib/concurrency.ts'
 import type { ImageReply, ImageRequest } from './image-worker.ts'
 
 export const thumbnailWidths = [160, 320, 640, 1_280] as const
@@ -13,6 +13,8 @@ type Parts = { storage: FileStorage; imageWorker: URL; isDiskShort: () => boolea
  *  its id. */
 export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
   const oneAtOnce = createSemaphore(1)
+  // Many uploads take half of a core.
+  const paced = createPacedQueue()
   // A user with many uploads must not delay the uploads of others.
   const byOwner = createKeyedSemaphore(1)
   // A thumbnail is not written while its file is being removed.
@@ -36,7 +38,8 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
       const bytes = await storage.read(id, 0, size)
       if (bytes === undefined) return undefined
       const image = bytes instanceof Blob ? bytes : await bodyOf(bytes).blob()
-      return await ask({ image, orientation, width })
+      const work = () => ask({ image, orientation, width })
+      return await (width === undefined ? paced(work) : work())
     })
 
   async function make(image: StoredImage, width: number, isStored: () => boolean) {
