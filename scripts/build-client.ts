@@ -35,10 +35,11 @@ export function packClient(destination: string): string {
     copyFileSync(join(folder, name), join(built, name))
   }
   copyFileSync(join(project, 'LICENSE'), join(built, 'LICENSE'))
-  for (const name of ['client', ...modules]) {
-    const entry = join(folder, 'src', `${name}.ts`)
-    const build = [process.execPath, 'build', entry, '--target=browser', '--packages=external']
-    run([...build, ...beside, '--format=esm', '--sourcemap=linked', '--outdir', built])
+  const scripts = ['client', ...modules]
+  const entries = scripts.map((name) => join(folder, 'src', `${name}.ts`))
+  const build = [process.execPath, 'build', ...entries, '--target=browser', '--packages=external']
+  run([...build, ...beside, '--format=esm', '--sourcemap=linked', '--outdir', built])
+  for (const name of scripts) {
     const script = join(built, `${name}.js`)
     writeFileSync(script, published(readFileSync(script, 'utf8')))
   }
