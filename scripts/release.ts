@@ -36,10 +36,6 @@ writeFileSync(
 )
 packClient(folder)
 for (const path of forOperators) copyFileSync(join(project, path), join(folder, basename(path)))
-// The executables contain their source maps.
-for (const name of readdirSync(folder).filter((name) => name.endsWith('.map'))) {
-  rmSync(join(folder, name))
-}
 const checksums = await Promise.all(readdirSync(folder).sort().map(checksum))
 writeFileSync(join(folder, 'SHA256SUMS'), checksums.join(''))
 console.log(checksums.join(''))

@@ -271,33 +271,36 @@ export function readConfig(environment: Environment, isTerminal: boolean): Confi
  *  they have the same letters (`SMPT_URL`), differ in one (`REPLCA_S3_URL`), or share more than the first word at the start
  *  (`FILES_MAX`). */
 export function misspeltNames(environment: Environment): { name: string; meant: string }[] {
-  const known = Object.keys(entries)
-  const strange = Object.keys(environment).filter((name) => !known.includes(name))
-  return strange.flatMap((name) => {
-    const twisted = known.find((entry) => sorted(entry) === sorted(name) || isNear(entry, name))
-    if (twisted !== undefined) return [{ name, meant: twisted }]
-    const shared = (entry: string) => sharedLength(lettersOf(name), lettersOf(entry))
-    const [meant = ''] = known.toSorted((a, b) => shared(b) - shared(a))
+  const known = Object.keys(entries).map(spellingOf)
+  const strange = Object.keys(environment).filter((name) => !Object.hasOwn(entries, name))
+  return strange.map(spellingOf).flatMap((spelling) => {
+    const { name, letters, sorted } = spelling
+    const twisted = known.find((entry) => entry.sorted === sorted || isNear(entry, spelling))
+    if (twisted) return [{ name, meant: twisted.name }]
+    const shared = known.map((entry) => sharedLength(letters, entry.letters))
+    const most = Math.max(...shared)
+    const meant = known[shared.indexOf(most)]?.name ?? ''
     const [firstWord = ''] = meant.split('_')
-    return shared(meant) >= firstWord.length + sharedBeyondWord ? [{ name, meant }] : []
+    return most >= firstWord.length + sharedBeyondWord ? [{ name, meant }] : []
   })
 }
 
 // Letters after the first word: other programs use words such as LOG_ and MAIL_ too.
 const sharedBeyondWord = 2
 
-const lettersOf = (name: string) => name.toUpperCase().replace(/[^A-Z]/g, '')
-const sorted = (name: string) => [...lettersOf(name)].sort().join('')
+function spellingOf(name: string) {
+  const letters = name.toUpperCase().replace(/[^A-Z]/g, '')
+  const sorted = [...letters].sort().join('')
+  return { name, letters, sorted, reversed: [...letters].reverse().join('') }
+}
+type Spelling = ReturnType<typeof spellingOf>
 
 /** Whether a letter is missing, superfluous or wrong. Names of one word, such as `HOST`, resemble too many others. */
-function isNear(entry: string, name: string): boolean {
-  const [a, b] = [lettersOf(entry), lettersOf(name)]
-  const atTheEnd = sharedLength(reversed(a), reversed(b))
-  const longer = Math.max(a.length, b.length)
-  return entry.includes('_') && sharedLength(a, b) + atTheEnd >= longer - 1
+function isNear(a: Spelling, b: Spelling): boolean {
+  const atTheEnd = sharedLength(a.reversed, b.reversed)
+  const longer = Math.max(a.letters.length, b.letters.length)
+  return a.name.includes('_') && sharedLength(a.letters, b.letters) + atTheEnd >= longer - 1
 }
-
-const reversed = (text: string) => [...text].reverse().join('')
 
 function sharedLength(a: string, b: string): number {
   let length = 0

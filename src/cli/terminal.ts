@@ -17,14 +17,15 @@ export type Terminal = {
 
 export type Command = (args: string[], terminal: Terminal) => void | Promise<void>
 
-const listed = new Intl.ListFormat('en-GB', { type: 'disjunction' })
-
 /** A command whose first argument names one of its actions. */
 export const withActions =
   (name: string, actions: Record<string, Command>): Command =>
   ([action = '', ...args], terminal) => {
     const act = Object.hasOwn(actions, action) ? actions[action] : undefined
-    if (!act) throw wrongUsage(`${name} ${listed.format(Object.keys(actions))}`)
+    if (!act) {
+      const choices = new Intl.ListFormat('en-GB', { type: 'disjunction' })
+      throw wrongUsage(`${name} ${choices.format(Object.keys(actions))}`)
+    }
     return act(args, terminal)
   }
 

@@ -28,7 +28,7 @@ export function errorBody(error: AppError, locale: Locale): ErrorBody {
   const text = ({ key, value = '' }: FieldProblem) => fields[key].replace('{value}', String(value))
   const message = errors[error.kind]
     .replace('{value}', error.value)
-    .replace('{when}', relativeTime(error.retryAfterSeconds ?? 60, locale))
+    .replace('{when}', () => relativeTime(error.retryAfterSeconds ?? 60, locale))
   const problems = Object.entries(error.details ?? {}).map(([name, it]) => [name, text(it)])
   const details = error.details && Object.fromEntries(problems)
   return { error: { code: error.code, message, details } }
