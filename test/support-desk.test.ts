@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { day, desk, openDesk, own } from './support/desk.ts'
+import { type Desk, day, desk, openDesk, own } from './support/desk.ts'
 import type { Person } from './support/service.ts'
 import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
 
 const anyDesk = shared(() => openDesk())
+/** The same desk with an Ada and a Root of this test. */
+const newPeople = async () => (await anyDesk()).withNewPeople()
 
 const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
 const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -13,7 +15,7 @@ const iso = (time: number) => new Date(time).toISOString()
 
 describe('opening a ticket', () => {
   test('answers 201 with the ticket and its first message', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const body = { subject: ' Refund ', body: '\n Where is it? ', category: 'billing' }
     const answer = await d.service.call('POST', own, {
       token: d.ada.token,
@@ -36,7 +38,7 @@ describe('opening a ticket', () => {
   })
 
   test('has priority normal and category other by default', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     expect(await d.open({ category: null })).toMatchObject({
       priority: 'normal',
       category: 'other',
@@ -73,7 +75,7 @@ describe('opening a ticket', () => {
   })
 
   test('accepts the maximum of code points, surrounding white space not counted', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const ticket = await d.open({
       subject: ` ${'🙂'.repeat(200)} `,
       body: ` ${'🙂'.repeat(10_000)} `,
@@ -84,7 +86,7 @@ describe('opening a ticket', () => {
 
 describe('sending twice', () => {
   test('the same key and content opens one ticket, however it was changed meanwhile', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const call = { token: d.ada.token, body: { subject: 's', body: 'b', client_id: 'k' } }
     const first = await d.service.call('POST', own, call)
     await d.answer(first.body.id)
@@ -92,11 +94,11 @@ describe('sending twice', () => {
     const again = await d.service.call('POST', own, call)
     expect([again.status, again.body]).toEqual([201, first.body])
     expect(again.headers.get('idempotent-replayed')).toBe('true')
-    expect((await d.list()).pagination.total).toBe(1)
+    expect((await d.list(`?user_id=${d.ada.id}`)).pagination.total).toBe(1)
   })
 
   test('the same key and content writes one message, from either side', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     for (const [path, { token }] of [
       [`${own}/${id}/messages`, d.ada],
@@ -113,13 +115,13 @@ describe('sending twice', () => {
   })
 
   test('20 parallel requests with one key open one ticket', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const opened = await Promise.all(Array.from({ length: 20 }, () => d.open({ client_id: 'k' })))
     expect(new Set(opened.map(({ id }) => id)).size).toBe(1)
   })
 
   test('the same key for something else is a conflict', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const first = await d.open({ client_id: 'k' })
     const other = await d.open()
     const post = async (path: string, body: object) =>
@@ -141,8 +143,8 @@ describe('sending twice', () => {
 
 describe('one’s own tickets', () => {
   test('are listed newest first, without messages and without those of others', async () => {
-    await using d = await openDesk()
-    const bob = await d.service.register('bob')
+    const d = await newPeople()
+    const bob = await d.service.register()
     const [first, , second] = [await d.open(), await d.open({}, bob), await d.open()]
     const { body } = await d.service.call('GET', own, { token: d.ada.token })
     const items = [second, first].map(({ messages: _, ...item }) => item)
@@ -151,7 +153,7 @@ describe('one’s own tickets', () => {
   })
 
   test('are complete over all pages, and by cursor each appears once while others arrive', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const ids: string[] = []
     for (let n = 0; n < 5; n++) ids.unshift((await d.open()).id)
     const page = async (query: string) =>
@@ -166,7 +168,7 @@ describe('one’s own tickets', () => {
   })
 
   test('are shown with every message, oldest first', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id, messages } = await d.open()
     const answered = await d.answer(id)
     const written = await d.write(id, '  Thanks. ')
@@ -217,7 +219,7 @@ describe('one’s own tickets', () => {
 
 describe('closing and reopening', () => {
   test('closing returns the current ticket, also repeatedly', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const opened = await d.open()
     d.clock.advance(1_000)
     const closed = await d.close(opened.id)
@@ -396,7 +398,7 @@ describe('the desk', () => {
   })
 
   test('refuses a cursor of the other order, and an unknown order', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     for (let n = 0; n < 3; n++) await d.open()
     const orders = ['longest_waiting', 'shortest_waiting']
     for (const [at, order] of orders.entries()) {
@@ -505,7 +507,7 @@ describe('the desk', () => {
   })
 
   test('finds a ticket by the end of its id, within the filter', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const [first] = [await d.open(), await d.open()]
     const ids = async (query: string) =>
       (await d.list(query)).data.map(({ id }: { id: string }) => id)
@@ -640,7 +642,7 @@ describe('the desk', () => {
   })
 
   test('answers 404 for unknown tickets', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const statuses = [
       await d.update(unknownId, { status: 'open' }),
       await d.answer('nonsense'),
@@ -673,7 +675,7 @@ describe('changing a ticket', () => {
   })
 
   test('keeps its history: who changed what', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     d.clock.advance(1_000)
     const { body } = await d.update(id, {
@@ -699,7 +701,7 @@ describe('changing a ticket', () => {
   })
 
   test('to its current state leaves no trace', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     const before = await d.show(id)
     d.clock.advance(1_000)
@@ -721,7 +723,7 @@ describe('changing a ticket', () => {
   )
 
   test('assigns it to an admin, under either name, or to no one', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const eve = await d.hire('eve')
     const { id } = await d.open()
     const assignee = async (body: object) => (await d.update(id, body)).body.assignee
@@ -735,7 +737,7 @@ describe('changing a ticket', () => {
   })
 
   test('cannot assign it to a user who is no admin', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const eve = await d.hire('eve')
     d.service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [eve.id])
     const { id } = await d.open()
@@ -752,7 +754,7 @@ describe('changing a ticket', () => {
   })
 
   test('keeps an assignee who is no admin any more until it is reassigned', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const eve = await d.hire('eve')
     const { id } = await d.open()
     await d.update(id, { assignee_id: eve.id })
@@ -764,7 +766,7 @@ describe('changing a ticket', () => {
   })
 
   test('by two admins at once keeps both changes, each in the history', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const eve = await d.hire('eve')
     const { id } = await d.open()
     await Promise.all([
@@ -779,7 +781,7 @@ describe('changing a ticket', () => {
 
 describe('replying', () => {
   test('returns 201 with the message, ends the waiting and assigns the ticket', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     d.clock.advance(1_000)
     const { status, body } = await d.answer(id, { body: '  On its way. ' })
@@ -801,7 +803,7 @@ describe('replying', () => {
   })
 
   test('keeps the assignee and the time of the first response', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const eve = await d.hire('eve')
     const { id } = await d.open()
     const first = await d.answer(id)
@@ -812,7 +814,7 @@ describe('replying', () => {
   })
 
   test('waiting begins with the first unanswered message', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     await d.answer(id)
     d.clock.advance(1_000)
@@ -825,7 +827,7 @@ describe('replying', () => {
   })
 
   test('a ticket reopened by the desk continues to wait when its owner wrote last', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id, created_at } = await d.open()
     const reopened = async () => {
       await d.update(id, { status: 'closed' })
@@ -838,7 +840,7 @@ describe('replying', () => {
   })
 
   test('may change the status in the same request', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     expect((await d.answer(id, { status: 'resolved' })).status).toBe(201)
     expect((await d.show(id)).status).toBe('resolved')
@@ -860,7 +862,7 @@ describe('replying', () => {
   })
 
   test('past an unseen message is a conflict, and writes nothing', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id, messages } = await d.open()
     const seen = { last_message_id: messages[0].id }
     const { body: newer } = await d.write(id, 'Found it!')
@@ -872,7 +874,7 @@ describe('replying', () => {
   })
 
   test('by two admins with the same last message lets one of them through', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const eve = await d.hire('eve')
     const { id, messages } = await d.open()
     const seen = { last_message_id: messages[0].id }
@@ -894,14 +896,14 @@ describe('replying', () => {
 
 describe('a ticket that the desk opens for a user', () => {
   const request = { subject: 'Your payout', body: 'The bank sent it back.', category: 'billing' }
-  const create = (d: Awaited<ReturnType<typeof openDesk>>, fields: object = {}, by = d.root) =>
+  const create = (d: Desk, fields: object = {}, by = d.root) =>
     d.service.call('POST', desk, {
       token: by.token,
       body: { user_id: d.ada.id, ...request, ...fields },
     })
 
   test('has the message of the admin, is theirs to look after, and waits for its owner', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const answer = await create(d)
     expect([answer.status, answer.body]).toEqual([201, await d.show(answer.body.id)])
     const { id } = answer.body
@@ -926,7 +928,7 @@ describe('a ticket that the desk opens for a user', () => {
   })
 
   test('notifies its owner, once', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { body } = await create(d, { client_id: 'k' })
     expect((await create(d, { client_id: 'k' })).headers.get('idempotent-replayed')).toBe('true')
     const { data } = (await d.service.call('GET', '/v1/notifications', { token: d.ada.token })).body
@@ -940,17 +942,17 @@ describe('a ticket that the desk opens for a user', () => {
   })
 
   test('is opened once by a repeated request, however it was changed meanwhile', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { body } = await create(d, { client_id: 'k' })
     await d.update(body.id, { category: 'technical', status: 'resolved', assignee_id: null })
     const again = await create(d, { client_id: 'k' })
     expect([again.status, again.body]).toEqual([201, await d.show(body.id)])
-    expect((await d.list()).pagination.total).toBe(1)
+    expect((await d.list(`?user_id=${d.ada.id}`)).pagination.total).toBe(1)
   })
 
   test('with a key that was used for something else is a conflict', async () => {
-    await using d = await openDesk()
-    const eve = await d.service.register('eve')
+    const d = await newPeople()
+    const eve = await d.service.register()
     await create(d, { client_id: 'k' })
     const ofRoot = { subject: request.subject, body: request.body, category: 'billing' }
     await d.open({ ...ofRoot, client_id: 'own' }, d.root)
@@ -992,7 +994,7 @@ describe('a ticket that the desk opens for a user', () => {
 
 describe('notes', () => {
   test('are visible to admins only, with their author, oldest first; they change nothing else', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     const before = await d.show(id)
     const note = (body: unknown) =>
@@ -1006,9 +1008,11 @@ describe('notes', () => {
     expect((await note('\u2800')).body.error.details).toEqual({ body: 'must not be empty' })
   })
 
+  const listeningDesk = shared(() => openDesk({ listen: true }))
+
   /** A note of Root's, with calls for its address. */
   async function openNoted() {
-    const d = await openDesk({ listen: true })
+    const d = await (await listeningDesk()).withNewPeople()
     const { id } = await d.open()
     const notes = `${desk}/${id}/notes`
     const { body: note } = await d.service.call('POST', notes, {
@@ -1021,7 +1025,7 @@ describe('notes', () => {
   }
 
   test('are changed and deleted by their author, seen at once by other desks', async () => {
-    await using d = await openNoted()
+    const d = await openNoted()
     const { id, note, on, root, ada } = d
     const eve = await d.hire('eve')
     const before = await d.show(id)
@@ -1033,7 +1037,8 @@ describe('notes', () => {
     expect([edited.status, edited.body]).toEqual([200, changed])
     expect(Date.parse(edited.body.edited_at)).toBe(d.clock.now())
     const frame = await other.next('ticket_updated')
-    expect(frame).toEqual({ type: 'ticket_updated', ticket: (await d.list()).data[0] })
+    const [ticket] = (await d.list(`?user_id=${ada.id}`)).data
+    expect(frame).toEqual({ type: 'ticket_updated', ticket })
     d.clock.advance(1_000)
     expect((await on(root, 'PATCH', { body: 'Very careful.' })).body).toEqual(edited.body)
     expect(await d.show(id)).toEqual({ ...before, notes: [edited.body] })
@@ -1048,7 +1053,7 @@ describe('notes', () => {
   })
 
   test('of others are refused, and of other tickets not found', async () => {
-    await using d = await openNoted()
+    const d = await openNoted()
     const { note, on, ada } = d
     const eve = await d.hire('eve')
     for (const [method, body] of [['PATCH', { body: 'b' }], ['DELETE']] as const) {
@@ -1067,7 +1072,7 @@ describe('notes', () => {
   })
 
   test('of a removed author may be deleted by any admin, but not changed', async () => {
-    await using d = await openNoted()
+    const d = await openNoted()
     const { id, note, on, service, root } = d
     const eve = await d.hire('eve')
     const remaining = async () =>
@@ -1128,7 +1133,7 @@ describe('canned replies', () => {
   })
 
   test('that are not there are 404', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { token } = d.root
     const change = { token, body: { title: 't' } }
     expect((await d.service.call('PATCH', `${path}/${unknownId}`, change)).status).toBe(404)
@@ -1146,10 +1151,10 @@ describe('the operator', () => {
 })
 
 test('the own export has the own tickets with their messages, and nothing of the desk', async () => {
-  await using d = await openDesk()
+  const d = await newPeople()
   const { id } = await d.open()
   await d.answer(id)
-  await d.open({}, await d.service.register('bob'))
+  await d.open({}, await d.service.register())
   const { body } = await d.service.call('GET', '/v1/users/me/export', { token: d.ada.token })
   const shown = await d.service.call('GET', `${own}/${id}`, { token: d.ada.token })
   expect(body.tickets).toEqual([shown.body])

@@ -1,6 +1,6 @@
 import type { Substitutes } from '../../src/serve.ts'
 import { createTestClock } from './clock.ts'
-import { type Person, startService } from './service.ts'
+import { type Person, startService, type TestService } from './service.ts'
 
 type Options = Substitutes & { environment?: Record<string, string>; listen?: boolean }
 
@@ -12,8 +12,24 @@ export const day = 86_400_000
 export async function openDesk(options: Options = {}) {
   const clock = createTestClock()
   const service = await startService({ clock, ticketsPerDay: 1_000, ...options })
-  const ada = await service.register('ada')
-  const hire = (name: string): Promise<Person> => service.registerAs('admin', name)
+  let people = 0
+  return {
+    ...(await meetPeople(service, clock, (name) => name)),
+    /** The desk with another Ada and another Root, for tests that share a service. */
+    withNewPeople: () => meetPeople(service, clock, (name) => `${name}${++people}`),
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+export type Desk = Awaited<ReturnType<typeof meetPeople>>
+
+async function meetPeople(
+  service: TestService,
+  clock: ReturnType<typeof createTestClock>,
+  addressOf: (name: string) => string,
+) {
+  const ada = await service.register('ada', addressOf('ada'))
+  const hire = (name: string): Promise<Person> => service.registerAs('admin', name, addressOf(name))
   const root = await hire('root')
 
   /** Opens a ticket, by default as Ada.
@@ -46,6 +62,5 @@ export async function openDesk(options: Options = {}) {
       (await service.call('GET', `${desk}/${id}`, { token: root.token })).body,
     list: async (query = '', by = root) =>
       (await service.call('GET', `${desk}${query}`, { token: by.token })).body,
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   }
 }

@@ -82,8 +82,8 @@ export async function startService(options: Options = {}) {
   const callInProcess = async (method: string, path: string, options: Call = {}) =>
     readAnswer(await service.app.handle(new Request(base + path, initOf(method, options))))
 
-  async function register(name = `person${++names}`): Promise<Person> {
-    const email = `${name}@example.com`
+  async function register(name = `person${++names}`, address = name): Promise<Person> {
+    const email = `${address}@example.com`
     const body = { email, password: 'correct horse', display_name: name }
     const answer = await call('POST', '/v1/auth/register', { body })
     return personOf(answer)
@@ -107,8 +107,8 @@ export async function startService(options: Options = {}) {
   }
 
   /** Registers a user with a role and a verified address. An admin's session counts as confirmed. */
-  async function registerAs(role: string, name?: string): Promise<Person> {
-    const person = await register(name)
+  async function registerAs(role: string, name?: string, address?: string): Promise<Person> {
+    const person = await register(name, address)
     const { sqlite } = service.connection
     const change = 'UPDATE users SET role = ?, email_verified = 1 WHERE id = ?'
     sqlite.run(change, [role, person.id])
