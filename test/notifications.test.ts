@@ -11,6 +11,7 @@ import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
 
 const anyFed = shared(() => startFed())
+const listeningFed = shared(() => startFed({ listen: true }))
 
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 const day = 24 * 3_600_000
@@ -28,18 +29,27 @@ const types = [
 async function startFed(options: Parameters<typeof startService>[0] = {}) {
   const service = await startService(options)
   const { token: key } = await service.issueKey()
-  const ada = await service.register('ada')
   return {
-    service,
-    key,
-    ada,
-    notify: (body: object) =>
-      service.call('POST', '/v1/service/notifications', {
-        token: key,
-        body: { user_id: ada.id, type: 'broadcast', ...body },
-      }),
+    ...feedOf(service, key, await service.register('ada')),
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   }
+}
+
+const feedOf = (service: TestService, key: string, ada: Person) => ({
+  service,
+  key,
+  ada,
+  notify: (body: object) =>
+    service.call('POST', '/v1/service/notifications', {
+      token: key,
+      body: { user_id: ada.id, type: 'broadcast', ...body },
+    }),
+})
+
+/** A shared service with an Ada of this test. */
+async function newAda(shared = anyFed) {
+  const { service, key } = await shared()
+  return feedOf(service, key, await service.register())
 }
 
 const listOf = async (service: TestService, { token }: Person, query = '') =>
@@ -53,7 +63,7 @@ const readAll = (service: TestService, { token }: Person) =>
 
 describe('the list', () => {
   test('has the newest first, with every field, in pages', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, notify } = fed
     const data = { call_session_id: 'c-1' }
     await notify({ type: 'call_missed', title: ' First ', body: 'one', data })
@@ -77,7 +87,7 @@ describe('the list', () => {
   })
 
   test('has only unread ones on request, with their own total', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, notify } = fed
     for (const title of ['a', 'b', 'c']) await notify({ title })
     const { data } = await listOf(service, ada)
@@ -91,7 +101,7 @@ describe('the list', () => {
   })
 
   test('by cursor shows each once while others arrive', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, notify } = fed
     for (const title of ['a', 'b', 'c']) await notify({ title })
     const first = await listOf(service, ada, '?limit=2')
@@ -102,9 +112,9 @@ describe('the list', () => {
   })
 
   test('shows and marks only one’s own', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, notify } = fed
-    const mallory = await service.register('mallory')
+    const mallory = await service.register()
     const { body } = await notify({ title: 'for ada' })
     const [{ id }] = body.data
     expect((await listOf(service, mallory)).data).toEqual([])
@@ -117,7 +127,7 @@ describe('the list', () => {
 })
 
 test('reading one, repeating that, and reading all keeps the count right', async () => {
-  await using fed = await startFed()
+  const fed = await newAda()
   const { service, ada, notify } = fed
   for (const title of ['a', 'b', 'c']) await notify({ title })
   const [{ id }] = (await listOf(service, ada)).data
@@ -129,9 +139,9 @@ test('reading one, repeating that, and reading all keeps the count right', async
 
 describe('the feed', () => {
   test('notifies several users, and names those it did not', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, key } = fed
-    const bob = await service.register('bob')
+    const bob = await service.register()
     await service.call('PUT', '/v1/notifications/preferences', {
       token: bob.token,
       body: { follow_new: { in_app: false, push: false } },
@@ -148,7 +158,7 @@ describe('the feed', () => {
   })
 
   test('accepts a hundred users at once, with texts of any length', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, key } = fed
     const event = {
       type: 'broadcast',
@@ -165,9 +175,9 @@ describe('the feed', () => {
   })
 
   test('stores one of many parallel reports with one key, and one for each user', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, notify } = fed
-    const bob = await service.register('bob')
+    const bob = await service.register()
     const reports = Array.from({ length: 10 }, () => notify({ dedupe_key: 'once' }))
     const ids = (await Promise.all(reports)).map(({ body }) => body.data[0].id)
     expect(new Set(ids).size).toBe(1)
@@ -176,7 +186,7 @@ describe('the feed', () => {
   })
 
   test('reaches those of a list who exist, and names the others', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, key } = fed
     const unknown = [unknownId, 'ext:nobody', 'nonsense', 'ext:', '']
     const body = { user_ids: [ada.id, ...unknown], type: 'broadcast' }
@@ -224,7 +234,7 @@ describe('the feed', () => {
   })
 
   test('names at most a thousand errors of a body', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const data = Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`key${n}`, n]))
     const { details } = (await fed.notify({ data })).body.error
     expect(details).toMatchObject({
@@ -260,7 +270,7 @@ describe('the feed', () => {
 
 describe('automatic notifications', () => {
   test('a ringing call and a missed one notify the host once', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, key, ada } = fed
     const guest = await service.register('guest')
     const parties = { host_id: ada.id, guest_id: guest.id, guest_name: 'guest' }
@@ -289,9 +299,9 @@ describe('automatic notifications', () => {
   })
 
   test('the first follow notifies the host, an import does not', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, key } = fed
-    const [bob, cid] = [await service.register('bob'), await service.register('cid')]
+    const [bob, cid] = [await service.register('bob'), await service.register()]
     const host = await service.registerAs('host')
     const path = `/v1/service/follows/${host.id}`
     for (const method of ['PUT', 'PUT', 'DELETE', 'PUT']) {
@@ -305,7 +315,7 @@ describe('automatic notifications', () => {
   })
 
   test('a reply of support notifies the owner', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada } = fed
     const admin = await service.registerAs('admin')
     const ticket = { subject: 'Help', body: 'It is broken.' }
@@ -331,7 +341,7 @@ describe('automatic notifications', () => {
 
 describe('frames', () => {
   test('announce new and read notifications to sockets that requested them', async () => {
-    await using fed = await startFed({ listen: true })
+    const fed = await newAda(listeningFed)
     const { service, ada, notify } = fed
     const [asked, silent] = [
       await service.connect(ada, '&events=notification'),
@@ -363,7 +373,7 @@ describe('preferences', () => {
   const all = { in_app: true, push: true, email: false }
 
   test('have defaults, and a change keeps the others', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada } = fed
     const { token } = ada
     const usual = Object.fromEntries(
@@ -401,7 +411,7 @@ describe('preferences', () => {
   )
 
   test('of unknown types are kept unchanged', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { token } = fed.ada
     const unknown = { future: null, newer: { in_app: 'x' } }
     const body = { ...unknown, broadcast: { push: false } }
@@ -417,7 +427,7 @@ describe('preferences', () => {
     { nonsense: { push: false }, broadcast: {} },
     { follow_new: { toString: false } },
   ])('%j names nothing to change', async (body) => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const answer = await fed.service.call('PUT', preferences, { token: fed.ada.token, body })
     expect([answer.status, answer.body.error.details]).toEqual([
       400,
@@ -426,7 +436,7 @@ describe('preferences', () => {
   })
 
   test('null leaves a type or a channel unchanged', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { token } = fed.ada
     const put = async (body: object) =>
       (await fed.service.call('PUT', preferences, { token, body })).body
@@ -460,7 +470,7 @@ describe('a type of the platform', () => {
   const moved = { type, title: 'Booking moved', body: 'Now at 15:00', data: { booking_id: 'b-1' } }
 
   test('is listed, counted, read, sent to sockets and exported like any other', async () => {
-    await using fed = await startFed({ listen: true })
+    const fed = await newAda(listeningFed)
     const { service, ada, notify } = fed
     const socket = await service.connect(ada, '&events=notification')
     const { status, body } = await notify(moved)
@@ -477,7 +487,7 @@ describe('a type of the platform', () => {
   })
 
   test('has a preference of its own, at first that of a broadcast', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, notify } = fed
     const off = { in_app: false, push: false, email: false }
     const put = async (body: object) =>
@@ -494,7 +504,7 @@ describe('a type of the platform', () => {
   })
 
   test('is bounded in number for each person', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { token } = fed.ada
     const many = Array.from({ length: 101 }, (_, n) => [`custom.t${n}`, { push: false }])
     const put = (body: object) => fed.service.call('PUT', preferences, { token, body })
@@ -533,7 +543,7 @@ describe('a type of the platform', () => {
 
 describe('retention', () => {
   test('keeps a thousand for each user and deletes the oldest', async () => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, ada, notify } = fed
     for (let n = 0; n < 10; n++) await notify({ title: `n${n}` })
     await Promise.all(Array.from({ length: 995 }, () => notify({ title: 'later' })))
@@ -609,6 +619,8 @@ describe('an announcement of an admin', () => {
     }
   }
 
+  const anyAdmin = shared(() => startAdmin())
+
   test('reaches each user once, a small audience before the response', async () => {
     await using started = await startAdmin(3)
     const { service, ada, announce } = started
@@ -675,9 +687,9 @@ describe('an announcement of an admin', () => {
   })
 
   test('to several users of whom one is unknown reaches the others, and names that one', async () => {
-    await using started = await startAdmin(2)
+    const started = await anyAdmin()
     const { service, announce } = started
-    const { id } = await service.register('one')
+    const { id } = await service.register()
     const body = { audience: 'users', user_ids: [id, unknownId], client_id: 'once' }
     for (const answer of [await announce(body), await announce(body)])
       expect([answer.status, answer.body]).toMatchObject([
@@ -767,7 +779,7 @@ describe('an announcement of an admin', () => {
     [{ data: { a: 1 } }, 'data.a'],
     [{ data: { host_id: 'ext:ada' } }, 'data.host_id'],
   ])('is refused with %j', async (wrong, field) => {
-    await using started = await startAdmin()
+    const started = await anyAdmin()
     const { status, body } = await started.announce(wrong)
     expect([status, Object.keys(body.error.details)]).toEqual([400, [field]])
   })
@@ -776,11 +788,11 @@ describe('an announcement of an admin', () => {
 test.each([21, 22, 23].slice(0, size(3, 3, 1)))(
   'the unread count is exact under random operations (seed %i)',
   async (seed) => {
-    await using fed = await startFed()
+    const fed = await newAda()
     const { service, key } = fed
     const random = createRandom(seed)
     const people = [fed.ada, await service.register(), await service.register()]
-    const admin = await service.registerAs('admin', 'root')
+    const admin = await service.registerAs('admin')
     // The expected lists in the simplest form: newest first.
     const model = new Map(people.map(({ id }) => [id, [] as { id: string; read: boolean }[]]))
     const of = (person: Person) => model.get(person.id) ?? []

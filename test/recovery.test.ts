@@ -3,6 +3,7 @@ import { codeOf } from './support/authenticator.ts'
 import { createTestClock } from './support/clock.ts'
 import { startMailServer } from './support/mail.ts'
 import { type Person, startService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
 
 /** A service with a real SMTP server, and jobs on the machine's clock. */
@@ -24,7 +25,10 @@ async function startWithMail(options: Parameters<typeof startService>[0] = {}) {
   }
 }
 
-type Started = Awaited<ReturnType<typeof startWithMail>>
+type Started = Pick<Awaited<ReturnType<typeof startWithMail>>, 'mail' | 'service'>
+
+const anyService = shared(() => startService())
+const anyWithMail = shared(() => startWithMail())
 
 const tokenOf = (link: string) => new URL(link).hash.slice('#token='.length)
 const guessable = 'must not be one of the commonest passwords, nor your own address or name'
@@ -37,22 +41,22 @@ async function isIn({ service }: Started, { token }: { token: string }) {
 async function forgot({ service, mail }: Started, { email }: { email: string }) {
   const answer = await service.call('POST', '/v1/auth/password/forgot', { body: { email } })
   expect(answer.status).toBe(204)
-  return tokenOf((await mail.next()).link)
+  return tokenOf((await mail.next(email)).link)
 }
 
 /** Registers and drops the first mail. */
 async function join({ service, mail }: Started, name?: string): Promise<Person> {
   const person = await service.register(name)
-  await mail.next()
+  await mail.next(person.email)
   return person
 }
 
 describe('the verification mail', () => {
   test('is sent after a registration, with a link to this server only', async () => {
-    await using started = await startWithMail()
+    const started = await anyWithMail()
     const { service, mail } = started
     const person = await service.register('ada')
-    const received = await mail.next()
+    const received = await mail.next(person.email)
     expect(received).toMatchObject({ to: 'ada@example.com', from: 'noreply@chat.example.com' })
     expect(received.link).toMatch(
       /^https:\/\/chat\.example\.com\/verify-email\?lang=en#token=[\w-]{43}$/,
@@ -80,10 +84,10 @@ describe('the verification mail', () => {
   })
 
   test('works once, and only its hash is kept', async () => {
-    await using started = await startWithMail()
+    const started = await anyWithMail()
     const { service, mail } = started
-    await service.register()
-    const token = tokenOf((await mail.next()).link)
+    const { email } = await service.register()
+    const token = tokenOf((await mail.next(email)).link)
     const dump = JSON.stringify([
       service.sqlite.query('SELECT * FROM one_time_tokens').all(),
       service.sqlite.query('SELECT * FROM outbox').all(),
@@ -118,7 +122,7 @@ describe('the verification mail', () => {
   })
 
   test.each(['', 'x', "' OR 1=1", 'A'.repeat(10_000)])('is not replaced by %j', async (token) => {
-    await using started = await startWithMail()
+    const started = await anyWithMail()
     const answer = await started.service.call('POST', '/v1/auth/verify-email', { body: { token } })
     expect([answer.status, answer.body.error.details]).toEqual([400, badToken])
   })
@@ -156,9 +160,9 @@ describe('the verification mail', () => {
 
 describe('a forgotten password', () => {
   test('is reset with the mailed token: every session ends, and the new password is valid', async () => {
-    await using started = await startWithMail()
+    const started = await anyWithMail()
     const { service } = started
-    const laptop = await join(started, 'ada')
+    const laptop = await join(started)
     const phone = await service.login(laptop.email)
     const body = { token: await forgot(started, laptop), password: 'brand new horse' }
     expect((await service.call('POST', '/v1/auth/password/reset', { body })).status).toBe(204)
@@ -167,13 +171,15 @@ describe('a forgotten password', () => {
       service.call('POST', '/v1/auth/login', { body: { email: laptop.email, password } })
     expect((await login('correct horse')).status).toBe(401)
     expect((await login('brand new horse')).status).toBe(200)
-    expect((await started.mail.next()).raw).toContain('Subject: Your password was changed')
+    expect((await started.mail.next(laptop.email)).raw).toContain(
+      'Subject: Your password was changed',
+    )
     const again = await service.call('POST', '/v1/auth/password/reset', { body })
     expect(again.body.error.details).toEqual(badToken)
   })
 
   test('is not reset to one that is easily guessed, and the token stays valid', async () => {
-    await using started = await startWithMail()
+    const started = await anyWithMail()
     const ada = await join(started, 'adalovelace')
     const token = await forgot(started, ada)
     const reset = (password: string) =>
@@ -241,8 +247,8 @@ describe('changing the password', () => {
     })
 
   test('ends the other sessions and keeps this one', async () => {
-    await using started = await startWithMail()
-    const laptop = await join(started, 'ada')
+    const started = await anyWithMail()
+    const laptop = await join(started)
     const phone = await started.service.login(laptop.email)
     expect((await change(started, laptop, 'correct horse', 'brand new horse')).status).toBe(204)
     expect([await isIn(started, laptop), await isIn(started, phone)]).toEqual([true, false])
@@ -268,8 +274,8 @@ describe('changing the password', () => {
   })
 
   test('to one that is easily guessed is refused', async () => {
-    await using started = await startWithMail()
-    const ada = await join(started, 'ada')
+    const started = await anyWithMail()
+    const ada = await join(started)
     await started.service.call('PATCH', '/v1/users/me', {
       token: ada.token,
       body: { display_name: 'Ada Lovelace' },
@@ -301,7 +307,7 @@ describe('changing the password', () => {
   })
 
   test('needs the current one', async () => {
-    await using started = await startWithMail()
+    const started = await anyWithMail()
     const ada = await join(started)
     const wrong = await change(started, ada, 'wrong horse', 'brand new horse')
     expect([wrong.status, wrong.body.error.code]).toEqual([401, 'invalid_credentials'])
@@ -518,8 +524,8 @@ describe('hashing', () => {
 })
 
 test('three parallel logins succeed while the hash is being renewed', async () => {
-  await using service = await startService()
-  const { id, email } = await service.register('ada')
+  const service = await anyService()
+  const { id, email } = await service.register()
   const old = await Bun.password.hash('correct horse', {
     algorithm: 'argon2id',
     memoryCost: 128,
@@ -644,10 +650,9 @@ test('a reset removes what was set by a person who registered with an address an
 })
 
 test('a reset verifies the address that received the mail', async () => {
-  await using started = await startWithMail()
+  const started = await anyWithMail()
   const { service } = started
-  const ada = await service.register('ada')
-  await started.mail.next()
+  const ada = await join(started)
   const token = await forgot(started, ada)
   const body = { token, password: 'brand new horse' }
   expect((await service.call('POST', '/v1/auth/password/reset', { body })).status).toBe(204)
