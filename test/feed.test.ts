@@ -14,10 +14,17 @@ const codeOf = ({ status, body }: { status: number; body: { error?: { code: stri
 
 async function startWithKey(scopes?: string[], options: Parameters<typeof startService>[0] = {}) {
   const service = await startService(options)
+  return {
+    ...(await withKey(service, scopes)),
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+async function withKey(service: TestService, scopes?: string[]) {
   const key = await service.issueKey(scopes)
   const feed = (method: string, path: string, body?: unknown) =>
     service.call(method, `/v1/service${path}`, { token: key.token, body })
-  return { service, key, feed, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() }
+  return { service, key, feed }
 }
 
 describe('service keys', () => {
@@ -44,7 +51,7 @@ describe('service keys', () => {
   })
 
   test('may do what their scopes name; `all` is everything except sessions', async () => {
-    await using service = await startService()
+    const { service } = await withAllScopes()
     const { token } = await service.registerAs('admin')
     const make = async (scopes: string[]) =>
       (await service.call('POST', '/v1/admin/service-keys', { token, body: { name: 'a', scopes } }))
@@ -87,8 +94,8 @@ describe('service keys', () => {
   })
 
   test('may do exactly what their scopes allow', async () => {
-    await using started = await startWithKey(['follows'])
-    const { service, feed } = started
+    const { service } = await withAllScopes()
+    const { feed } = await withKey(service, ['follows'])
     const [host, fan] = [await service.registerAs('host'), await service.register()]
     expect((await feed('PUT', `/follows/${host.id}/${fan.id}`)).status).toBe(204)
     const call = { state: 'active', host_id: host.id, guest_id: fan.id }
@@ -233,7 +240,7 @@ describe('follows', () => {
   })
 
   test('are listed, ordered by id, by page and by cursor', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, feed } = started
     const host = await service.registerAs('host')
     const fans = [await service.register(), await service.register(), await service.register()]
@@ -299,20 +306,31 @@ describe('follows', () => {
 })
 
 describe('calls', () => {
+  const environment = { CHAT_REQUIRE_ACTIVE_CALL: 'true' }
+  const anyWithCalls = shared(() => startWithKey(undefined, { environment }))
+
   async function startCalls(options: Parameters<typeof startService>[0] = {}) {
-    const started = await startWithKey(undefined, {
-      environment: { CHAT_REQUIRE_ACTIVE_CALL: 'true' },
-      ...options,
-    })
-    const { service, feed } = started
+    const started = await startWithKey(undefined, { environment, ...options })
+    return { ...(await callsIn(started)), [Symbol.asyncDispose]: started[Symbol.asyncDispose] }
+  }
+
+  /** Two people of this test and their calls, in a service of several tests. */
+  const newCalls = async () => callsIn(await anyWithCalls())
+
+  async function callsIn({ service, feed }: Awaited<ReturnType<typeof withKey>>) {
     const { a: host, b: guest, conversationId } = await service.pair()
     const parties = { host_id: host.id, guest_id: guest.id }
+    const idOf = (name: string) => `${name}-${host.id}`
     return {
-      ...started,
+      service,
+      feed,
       host,
       guest,
       conversationId,
-      report: (state: string, id = 'call-1') => feed('PUT', `/calls/${id}`, { state, ...parties }),
+      /** The id of a call between the two. */
+      idOf,
+      report: (state: string, name = 'call-1') =>
+        feed('PUT', `/calls/${idOf(name)}`, { state, ...parties }),
       async maySend() {
         const answers = [
           await service.say(host, conversationId, 'hello'),
@@ -337,7 +355,7 @@ describe('calls', () => {
     [['missed', 'active'], false],
     [['ended', 'ended', 'ringing', 'active'], false],
   ])('after %j two people may chat: %p', async (states, expected) => {
-    await using calls = await startCalls()
+    const calls = await newCalls()
     for (const state of states) expect((await calls.report(state)).status).toBe(200)
     expect(await calls.maySend()).toBe(expected)
   })
@@ -351,9 +369,9 @@ describe('calls', () => {
         (call: { call_session_id: string }) => call.call_session_id,
       )
     expect([await ids(''), await ids('?limit=1'), await ids('?state=active')]).toEqual([
-      ['call-1', 'call-2'],
-      ['call-1'],
-      ['call-2'],
+      [calls.idOf('call-1'), calls.idOf('call-2')],
+      [calls.idOf('call-1')],
+      [calls.idOf('call-2')],
     ])
   })
 
@@ -370,7 +388,7 @@ describe('calls', () => {
   })
 
   test('name the caller to the host', async () => {
-    await using calls = await startCalls()
+    const calls = await newCalls()
     await calls.report('ringing')
     const { host, service } = calls
     const { body } = await service.call('GET', '/v1/notifications', { token: host.token })
@@ -382,10 +400,10 @@ describe('calls', () => {
   })
 
   test('return the current call', async () => {
-    await using calls = await startCalls()
+    const calls = await newCalls()
     await calls.report('ended')
     expect((await calls.report('active')).body).toEqual({
-      call_session_id: 'call-1',
+      call_session_id: calls.idOf('call-1'),
       state: 'ended',
       host_id: calls.host.id,
       guest_id: calls.guest.id,
@@ -409,7 +427,7 @@ describe('calls', () => {
   })
 
   test('are independent: one ends, another continues', async () => {
-    await using calls = await startCalls()
+    const calls = await newCalls()
     await calls.report('active', 'one')
     await calls.report('active', 'two')
     await calls.report('ended', 'one')
@@ -419,7 +437,7 @@ describe('calls', () => {
   })
 
   test('do not restrict admins; a repeated message is still answered after the call', async () => {
-    await using calls = await startCalls()
+    const calls = await newCalls()
     const { service, host, guest, conversationId } = calls
     await calls.report('active')
     const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -435,10 +453,7 @@ describe('calls', () => {
   })
 
   test('restrict the socket, too', async () => {
-    await using calls = await startCalls({
-      environment: { CHAT_REQUIRE_ACTIVE_CALL: 'true' },
-      listen: true,
-    })
+    await using calls = await startCalls({ listen: true })
     const socket = await calls.service.connect(calls.host)
     const { conversationId } = calls
     socket.send({ type: 'message', conversation_id: conversationId, body: 'hello' })
@@ -453,48 +468,50 @@ describe('calls', () => {
     ['unknown people', { host_id: unknownId, guest_id: unknownId }, ['host_id', 'guest_id']],
     ['no id at all', { guest_id: 'nobody' }, ['guest_id']],
   ])('refuse %s', async (_, wrong, fields) => {
-    await using calls = await startCalls()
+    const calls = await newCalls()
     const { host, guest, feed } = calls
     const body = { state: 'active', host_id: host.id, guest_id: guest.id, ...wrong }
-    const answer = await feed('PUT', '/calls/c1', body)
+    const answer = await feed('PUT', `/calls/${calls.idOf('c1')}`, body)
     expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, fields])
   })
 
   test('keep their participants', async () => {
-    await using calls = await startCalls()
+    const calls = await newCalls()
     const { service, host, feed } = calls
     await calls.report('active')
     const other = await service.register()
     const body = { state: 'ended', host_id: host.id, guest_id: other.id }
-    expect(codeOf(await feed('PUT', '/calls/call-1', body))).toEqual([409, 'conflict'])
+    expect(codeOf(await feed('PUT', `/calls/${calls.idOf('call-1')}`, body))).toEqual([
+      409,
+      'conflict',
+    ])
     const oneself = { state: 'active', host_id: host.id, guest_id: host.id }
-    expect((await feed('PUT', '/calls/c2', oneself)).status).toBe(400)
+    expect((await feed('PUT', `/calls/${calls.idOf('c2')}`, oneself)).status).toBe(400)
     for (const id of ['x'.repeat(129), '%zz', '%00', '%0a']) {
       expect((await feed('PUT', `/calls/${id}`, body)).status).toBe(404)
     }
   })
 
   test('of a removed person end, by the former id and external id', async () => {
-    await using calls = await startCalls()
+    const calls = await newCalls()
     const { service, host, guest, feed } = calls
     service.sqlite.run("UPDATE users SET external_id = 'crm-7' WHERE id = ?", [guest.id])
     for (const id of ['call-1', 'call-2']) await calls.report('active', id)
     expect((await feed('DELETE', `/users/${guest.id}`)).status).toBe(204)
     expect((await calls.report('ended')).body).toMatchObject({ state: 'ended' })
     const ended = { state: 'ended', host_id: host.id, guest_id: 'ext:crm-7' }
-    expect((await feed('PUT', '/calls/call-2', ended)).body).toMatchObject({
+    expect((await feed('PUT', `/calls/${calls.idOf('call-2')}`, ended)).body).toMatchObject({
       state: 'ended',
       guest_id: guest.id,
     })
-    expect((await feed('PUT', '/calls/call-3', ended)).status).toBe(400)
-    expect(codeOf(await feed('PUT', '/calls/call-2', { ...ended, host_id: guest.id }))).toEqual([
-      400,
-      'validation_error',
-    ])
+    expect((await feed('PUT', `/calls/${calls.idOf('call-3')}`, ended)).status).toBe(400)
+    expect(
+      codeOf(await feed('PUT', `/calls/${calls.idOf('call-2')}`, { ...ended, host_id: guest.id })),
+    ).toEqual([400, 'validation_error'])
   })
 
   test('are not required unless configured', async () => {
-    await using service = await startService()
+    const { service } = await withAllScopes()
     const { a, conversationId } = await service.pair()
     expect((await service.say(a, conversationId, 'hello')).status).toBe(201)
   })
@@ -618,7 +635,7 @@ describe('a service key', () => {
   })
 
   test('sets the roles of users and hosts, but creates no admins', async () => {
-    await using service = await startService()
+    const { service } = await withAllScopes()
     const [ada, key] = [await service.register(), await service.issueKey(['users'])]
     const give = (role: string, more = {}) =>
       service.call('PATCH', `/v1/service/users/${ada.id}`, {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
 
 const day = 86_400_000
@@ -9,6 +10,19 @@ const day = 86_400_000
 async function open(options: Parameters<typeof startService>[0] = {}) {
   const clock = createTestClock()
   const service = await startService({ clock, ...options })
+  return { ...(await meet(service, clock)), [Symbol.asyncDispose]: service[Symbol.asyncDispose] }
+}
+
+const anyOpen = shared(() => open())
+const anyListening = shared(() => open({ listen: true }))
+
+/** Other people in a service of several tests. */
+async function newPeople(of = anyOpen) {
+  const { service, clock } = await of()
+  return meet(service, clock)
+}
+
+async function meet(service: TestService, clock: ReturnType<typeof createTestClock>) {
   const { a: ada, b: bob, conversationId } = await service.pair()
   const root = await service.registerAs('admin')
   const as = (person: Person) => (method: string, path: string, body?: unknown) =>
@@ -30,7 +44,6 @@ async function open(options: Parameters<typeof startService>[0] = {}) {
     conversationId,
     conversation,
     block: () => asAda('PUT', `/v1/users/blocks/${bob.id}`),
-    [Symbol.asyncDispose]: service[Symbol.asyncDispose],
   }
 }
 
@@ -41,7 +54,7 @@ const refusedAs = (answer: Awaited<ReturnType<TestService['call']>>) => [
 ]
 
 /** The names and pictures of a user in all responses to another one. */
-async function shownTo(ask: Awaited<ReturnType<typeof open>>['asAda'], { id }: Person) {
+async function shownTo(ask: Awaited<ReturnType<typeof meet>>['asAda'], { id }: Person) {
   const { body: list } = await ask('GET', '/v1/chat/conversations')
   const { body: exported } = await ask('GET', '/v1/users/me/export')
   const { body: blocked } = await ask('GET', '/v1/users/blocks')
@@ -54,7 +67,7 @@ async function shownTo(ask: Awaited<ReturnType<typeof open>>['asAda'], { id }: P
 
 describe('a block', () => {
   test('can be made and lifted repeatedly, and is listed for its maker', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { asAda, asBob, bob, block } = it
     expect([(await block()).status, (await block()).status]).toEqual([204, 204])
     const listed = await asAda('GET', '/v1/users/blocks')
@@ -80,7 +93,7 @@ describe('a block', () => {
   })
 
   test('of oneself, of an unknown or of a removed user is refused', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { ada, asAda } = it
     const gone = await it.service.register()
     await it.as(gone)('DELETE', '/v1/users/me', { password: 'correct horse' })
@@ -92,7 +105,7 @@ describe('a block', () => {
   })
 
   test('keeps both from sending, over REST and the socket, until both sides have lifted theirs', async () => {
-    await using it = await open({ listen: true })
+    const it = await newPeople(anyListening)
     const { asAda, asBob, conversation, conversationId, block, ada, bob } = it
     await block()
     await asBob('PUT', `/v1/users/blocks/${ada.id}`)
@@ -113,7 +126,7 @@ describe('a block', () => {
   })
 
   test('still allows repeated sends of earlier messages and reading', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { asAda, conversation } = it
     const message = { body: 'Hi', client_id: 'one' }
     await asAda('POST', `${conversation}/messages`, message)
@@ -124,7 +137,7 @@ describe('a block', () => {
   })
 
   test('returns an existing conversation, and creates no new one', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const eve = await it.service.register()
     const asEve = it.as(eve)
     await it.block()
@@ -139,7 +152,7 @@ describe('a block', () => {
   })
 
   test('stops typing and receipts, and freezes read positions', async () => {
-    await using it = await open({ listen: true })
+    const it = await newPeople(anyListening)
     const { asAda, asBob, conversation, conversationId } = it
     await asAda('POST', `${conversation}/messages`, { body: 'Hi' })
     await it.block()
@@ -159,7 +172,7 @@ describe('a block', () => {
   })
 
   test('shows each side the name at the time of the block and a generated picture, until it ends', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { asAda, asBob, ada, bob } = it
     const rename = (ask: typeof asAda, display_name: string) =>
       ask('PATCH', '/v1/users/me', { display_name, avatar_url: 'https://evil.example/a.png' })
@@ -179,7 +192,7 @@ describe('a block', () => {
   })
 
   test('hides a removal from the other side, unless an admin removes', async () => {
-    await using it = await open({ listen: true })
+    const it = await newPeople(anyListening)
     const said = await Promise.all(
       [it.asBob, it.asBob].map((ask) => ask('POST', `${it.conversation}/messages`, { body: 'Hi' })),
     )
@@ -197,7 +210,7 @@ describe('a block', () => {
   })
 
   test('excludes both from broadcasts and their count, in either direction', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { service, as } = it
     const host = await service.registerAs('host')
     const { token } = await service.issueKey(['follows'])
@@ -215,7 +228,7 @@ describe('a block', () => {
   })
 
   test('suppresses notifications of calls and follows', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { service } = it
     const { token } = await service.issueKey()
     const host = await service.registerAs('host')
@@ -256,7 +269,7 @@ describe('a block', () => {
 
 describe('a removed message', () => {
   test('keeps its place without its content, and shows the time of removal', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { asAda, asBob, conversation } = it
     const file = {
       body: 'See this',
@@ -289,7 +302,7 @@ describe('a removed message', () => {
   })
 
   test('is removed by its sender only, and must belong to the conversation', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { body: sent } = await it.asAda('POST', `${it.conversation}/messages`, { body: 'Hi' })
     const eve = await it.service.register()
     const other = await it.service.openConversation(it.ada, eve)
@@ -306,7 +319,7 @@ describe('a removed message', () => {
   })
 
   test('is announced to sockets of both sides that requested changes, and to no others', async () => {
-    await using it = await open({ listen: true })
+    const it = await newPeople(anyListening)
     const { asAda, conversation, conversationId } = it
     const { body: sent } = await asAda('POST', `${conversation}/messages`, { body: 'Hi' })
     const asking = await Promise.all(
@@ -326,7 +339,7 @@ describe('a removed message', () => {
   })
 
   test('is returned in its current state when it is sent again', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const message = { body: 'Hi', client_id: 'one' }
     const { body: sent } = await it.asAda('POST', `${it.conversation}/messages`, message)
     await it.asAda('DELETE', `${it.conversation}/messages/${sent.id}`)
@@ -337,7 +350,7 @@ describe('a removed message', () => {
 
 describe('the read state', () => {
   test('shows the read position of the other side, which never moves back', async () => {
-    await using it = await open({ listen: true })
+    const it = await newPeople(anyListening)
     const { asAda, asBob, conversation } = it
     const ids: string[] = []
     for (const body of ['one', 'two', 'three']) {
@@ -370,7 +383,7 @@ describe('the read state', () => {
   })
 
   test('accepts a message of the conversation only', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const eve = await it.service.register()
     const other = await it.service.openConversation(it.bob, eve)
     const { body: elsewhere } = await it.service.say(eve, other, 'Hi')
@@ -406,7 +419,7 @@ describe('mute', () => {
   })
 
   test('refuses a time in the past, and strangers', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const until = new Date(it.clock.now()).toISOString()
     const { status, body } = await it.asBob('PUT', `${it.conversation}/mute`, { until })
     expect([status, Object.keys(body.error.details)]).toEqual([400, ['until']])
@@ -421,7 +434,7 @@ describe('a report', () => {
   const reported = { reason: 'fraud', body: ' Wants money. ' }
 
   test('of a person or a message is stored, once while it is open', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { body: said } = await it.asAda('POST', `${it.conversation}/messages`, { body: 'Pay me' })
     for (const target of [{ user_id: it.ada.id }, { message_id: said.id }]) {
       const first = await it.asBob('POST', '/v1/reports', { ...target, ...reported })
@@ -439,7 +452,7 @@ describe('a report', () => {
   })
 
   test('has one target that is not oneself', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const { body: own } = await it.asBob('POST', `${it.conversation}/messages`, { body: 'Hi' })
     const eve = await it.service.register()
     const foreign = await it.service.openConversation(it.ada, eve)
@@ -570,7 +583,7 @@ describe('a report', () => {
   })
 
   test('is limited to twenty a day', async () => {
-    await using it = await open()
+    const it = await newPeople()
     for (let n = 0; n < 20; n++) {
       const { id } = await it.service.register()
       const made = await it.asBob('POST', '/v1/reports', { user_id: id, reason: 'spam' })
@@ -583,7 +596,7 @@ describe('a report', () => {
   })
 
   test('needs a field to change', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const body = { user_id: it.ada.id, reason: 'spam' }
     const { id } = (await it.asBob('POST', '/v1/reports', body)).body
     const path = `/v1/admin/reports/${id}`
@@ -596,7 +609,7 @@ describe('a report', () => {
   })
 
   test('is not reopened beside a newer one of the same target', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const body = { user_id: it.ada.id, reason: 'spam' }
     const { id } = (await it.asBob('POST', '/v1/reports', body)).body
     await it.asRoot('PATCH', `/v1/admin/reports/${id}`, { status: 'resolved' })
@@ -606,7 +619,7 @@ describe('a report', () => {
   })
 
   test('is in the export of its author, and stays for the desk without their name', async () => {
-    await using it = await open()
+    const it = await newPeople()
     const body = { user_id: it.ada.id, ...reported }
     const { id } = (await it.asBob('POST', '/v1/reports', body)).body
     await it.block()
@@ -646,7 +659,7 @@ test('a report is kept for a year after its resolution', async () => {
 })
 
 test('an admin can remove any message, but cannot read conversations', async () => {
-  await using it = await open()
+  const it = await newPeople()
   const { body: said } = await it.asAda('POST', `${it.conversation}/messages`, { body: 'Pay me' })
   expect((await it.asRoot('GET', `${it.conversation}/messages`)).status).toBe(403)
   expect((await it.asBob('DELETE', `/v1/admin/messages/${said.id}`)).status).toBe(403)
