@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { texts } from '../src/lib/i18n.ts'
-import { openDesk, own } from './support/desk.ts'
+import { type Desk, openDesk, own } from './support/desk.ts'
 import { startMailServer } from './support/mail.ts'
 import { startService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
+
+const anyDesk = shared(() => openDesk())
+const newPeople = async () => (await anyDesk()).withNewPeople()
 
 const reasonOf = ({ status, headers }: { status: number; headers: Headers }) => [
   status,
@@ -12,7 +16,7 @@ const reasonOf = ({ status, headers }: { status: number; headers: Headers }) => 
 
 describe('the size of a ticket', () => {
   test('is limited to 200 messages of its owner; the desk can always reply', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     const more = Array.from({ length: 199 }, (_, n) => d.write(id, `more ${n}`))
     for (const { status } of await Promise.all(more)) expect(status).toBe(201)
@@ -21,7 +25,7 @@ describe('the size of a ticket', () => {
   })
 
   test('is limited to 200,000 characters of its owner', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const long = '\u{1F600}'.repeat(10_000)
     const { id } = await d.open({ body: long })
     for (let n = 1; n < 20; n++) expect((await d.write(id, long)).status).toBe(201)
@@ -29,7 +33,7 @@ describe('the size of a ticket', () => {
   })
 
   test('the newest 200 messages are shown with a cursor for earlier ones', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     for (let n = 0; n < 10; n++) await d.answer(id, { body: `answer ${n}` })
     await Promise.all(Array.from({ length: 195 }, () => d.answer(id)))
@@ -72,7 +76,7 @@ test('a user can open 20 tickets a day, 5 with an unverified address', async () 
 })
 
 test('the desk sees the author of a reply, the owner does not', async () => {
-  await using d = await openDesk()
+  const d = await newPeople()
   const eve = await d.hire('eve')
   const { id } = await d.open()
   await d.answer(id, {}, eve)
@@ -86,12 +90,12 @@ test('the desk sees the author of a reply, the owner does not', async () => {
 })
 
 describe('a resolved ticket notifies its owner', () => {
-  const notificationsOf = async (d: Awaited<ReturnType<typeof openDesk>>) =>
+  const notificationsOf = async (d: Desk) =>
     (await d.service.call('GET', '/v1/notifications', { token: d.ada.token })).body.data
   const { title, body } = texts.en.events.ticket_resolved
 
   test('also without a reply', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     await d.update(id, { status: 'resolved' })
     await d.update(id, { status: 'resolved' })
@@ -105,7 +109,7 @@ describe('a resolved ticket notifies its owner', () => {
   })
 
   test('together with a reply sent with it, once', async () => {
-    await using d = await openDesk()
+    const d = await newPeople()
     const { id } = await d.open()
     const answer = await d.answer(id, { status: 'resolved' })
     expect(await notificationsOf(d)).toEqual([
