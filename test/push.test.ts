@@ -11,7 +11,7 @@ import { testAtLength } from './support/faults.ts'
 import { startMailServer } from './support/mail.ts'
 import { call, meet, startServer } from './support/process.ts'
 import { startGoogle, startPushService } from './support/push-services.ts'
-import { startService, type TestService } from './support/service.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -190,7 +190,26 @@ async function startPushing(options: Parameters<typeof startService>[0] = {}) {
   })
   const push = startPushService(await webPushKey(service), clock)
   const { token: key } = await service.issueKey()
-  const ada = await service.register('ada')
+  return {
+    ...pushesTo(await service.register('ada'), { clock, google, push, service, key }),
+    async [Symbol.asyncDispose]() {
+      await push[Symbol.asyncDispose]()
+      await google[Symbol.asyncDispose]()
+      await service[Symbol.asyncDispose]()
+    },
+  }
+}
+
+type Fakes = {
+  clock: ReturnType<typeof createTestClock>
+  google: ReturnType<typeof startGoogle>
+  push: ReturnType<typeof startPushService>
+  service: TestService
+  key: string
+}
+type Pushing = ReturnType<typeof pushesTo>
+
+function pushesTo(ada: Person, { clock, google, push, service, key }: Fakes) {
   return {
     clock,
     google,
@@ -217,12 +236,19 @@ async function startPushing(options: Parameters<typeof startService>[0] = {}) {
         return countJobs(service, `run_at <= ${clock.now()}`) === 0
       }, 'jobs that are due'),
     waiting: () => countJobs(service, "kind LIKE '%push'"),
-    async [Symbol.asyncDispose]() {
-      await push[Symbol.asyncDispose]()
-      await google[Symbol.asyncDispose]()
-      await service[Symbol.asyncDispose]()
-    },
   }
+}
+
+const anyPushing = shared(() => startPushing())
+const anyListening = shared(() => startPushing({ listen: true }))
+
+/** A service of several tests with another Ada. Nothing is waiting, and what was pushed before is forgotten. */
+async function newAda(of: () => Promise<Pushing> = anyPushing) {
+  const all = await of()
+  await all.settle()
+  expect(all.waiting()).toBe(0)
+  for (const list of [all.google.sends, all.google.grants, all.push.pushed]) list.length = 0
+  return pushesTo(await all.service.register(), all)
 }
 
 describe('a notification', () => {
@@ -265,7 +291,7 @@ describe('a notification', () => {
     ['payment_captured', '259200s', 'NORMAL'],
     ['support_reply', '604800s', 'HIGH'],
   ])('of type %s expires after %s and has priority %s', async (type, ttl, priority) => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, clock, notify, until } = all
     await registerDevice(service, ada, 'tablet')
     const { body } = await notify({ type })
@@ -302,7 +328,7 @@ describe('a notification', () => {
   })
 
   test('is not pushed where push is switched off', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, notify, settle } = all
     await registerDevice(service, ada, 'tablet')
     const off = { token: ada.token, body: { payment_captured: { push: false } } }
@@ -313,7 +339,7 @@ describe('a notification', () => {
   })
 
   test('is not pushed after it was read', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, clock, notify, until, settle } = all
     await registerDevice(service, ada, 'tablet')
     google.respondFcm({ status: 503 })
@@ -327,7 +353,7 @@ describe('a notification', () => {
   })
 
   test('is retried after a failure, not before the time that the service gives', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, clock, notify, until } = all
     await registerDevice(service, ada, 'tablet')
     google.respondFcm({ status: 503, headers: { 'retry-after': '120' } })
@@ -443,7 +469,7 @@ describe('a notification', () => {
   })
 
   test('that is too late for its type is not pushed', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, clock, notify, settle } = all
     await registerDevice(service, ada, 'tablet')
     google.respondFcm({ status: 503, headers: { 'retry-after': '60' } })
@@ -525,30 +551,29 @@ describe('quiet hours', () => {
   /** Noon in UTC of a day to come: the clock of the tests must not run back behind the tokens. */
   const nextNoon = () => new Date().setUTCHours(36, 0, 0, 0)
 
-  async function startQuiet() {
-    const all = await startPushing()
+  async function startQuiet(all: Pushing) {
     await registerDevice(all.service, all.ada, 'phone')
     await beQuiet(all)
     return all
   }
   /** Sets quiet hours from an hour ago until in an hour. */
-  async function beQuiet({ service, ada, clock }: Awaited<ReturnType<typeof startPushing>>) {
+  async function beQuiet({ service, ada, clock }: Pushing) {
     const time = (later: number) => new Date(clock.now() + later).toISOString().slice(11, 16)
     const body = { from: time(-3_600_000), to: time(3_600_000), time_zone: 'UTC' }
     const { token } = await service.login(ada.email)
     const answer = await service.call('PUT', path, { token, body })
     expect([answer.status, answer.body.quiet_hours]).toEqual([200, body])
   }
-  const end = async ({ clock, settle }: Awaited<ReturnType<typeof startPushing>>) => {
+  const end = async ({ clock, settle }: Pushing) => {
     clock.advance(3_600_000)
     await settle()
     await settle()
   }
-  const titles = ({ google }: Awaited<ReturnType<typeof startPushing>>) =>
+  const titles = ({ google }: Pushing) =>
     google.sends.map(({ message }) => (message as { data: { type: string } }).data.type)
 
   test('hold one push back until they end, and then it comes as it would have', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     await all.notify({ data: { amount: '12.50', currency: 'EUR' } })
     await all.settle()
     expect(titles(all)).toEqual([])
@@ -559,7 +584,7 @@ describe('quiet hours', () => {
   })
 
   test('make one push of several', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     const bob = await all.service.register()
     const talk = await all.service.openConversation(bob, all.ada)
     await all.notify({})
@@ -579,7 +604,8 @@ describe('quiet hours', () => {
     [{ links: { home: 'rooms://home' }, app_url: 'https://app.example.com/' }, 'rooms://home'],
     [{ app_url: 'https://app.example.com/' }, 'https://app.example.com/'],
   ])('make one push of several that leads, with %j, to %s', async (settings, link) => {
-    await using all = await startQuiet()
+    await using all = await startPushing()
+    await startQuiet(all)
     const { token } = await all.service.registerAs('admin')
     await all.service.call('PATCH', '/v1/admin/settings', { token, body: settings })
     for (let n = 0; n < 2; n++) await all.notify({})
@@ -591,7 +617,7 @@ describe('quiet hours', () => {
   })
 
   test('push nothing that was read before they end', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     const { service, ada } = all
     const bob = await service.register()
     const talk = await service.openConversation(bob, ada)
@@ -606,7 +632,7 @@ describe('quiet hours', () => {
   })
 
   test('push the only one of several that is still unread, whatever else is', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     const { service, ada } = all
     const [bob, eve] = [await service.register(), await service.register()]
     const talks = [
@@ -624,7 +650,7 @@ describe('quiet hours', () => {
   })
 
   test('push nothing when all of several were read, whatever else is unread', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     const { service, ada } = all
     await all.notify({ type: 'call_missed' })
     for (const person of [await service.register(), await service.register()]) {
@@ -638,7 +664,7 @@ describe('quiet hours', () => {
   })
 
   test('make one push of several that are hidden in the app', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     const change = { payment_captured: { in_app: false } }
     const { token } = all.ada
     await all.service.call('PUT', '/v1/notifications/preferences', { token, body: change })
@@ -651,7 +677,7 @@ describe('quiet hours', () => {
   })
 
   test('push nothing of a type that was switched off meanwhile', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     const bob = await all.service.register()
     const talk = await all.service.openConversation(bob, all.ada)
     await all.notify({})
@@ -690,7 +716,7 @@ describe('quiet hours', () => {
   })
 
   test('hold several messages of one conversation back as one, with the newest', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     const bob = await all.service.register()
     const talk = await all.service.openConversation(bob, all.ada)
     for (const text of ['one', 'two']) {
@@ -704,7 +730,7 @@ describe('quiet hours', () => {
   })
 
   test('make one push of several although the push service fails at first', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     for (let n = 0; n < 2; n++) await all.notify({})
     await all.settle()
     all.google.respondFcm({ status: 503 })
@@ -715,7 +741,8 @@ describe('quiet hours', () => {
   })
 
   test('hold what comes while the push of several is on its way, when they begin again', async () => {
-    await using all = await startQuiet()
+    await using all = await startPushing()
+    await startQuiet(all)
     for (let n = 0; n < 2; n++) await all.notify({})
     await all.settle()
     const { promise, resolve } = Promise.withResolvers<{ status: number; body: object }>()
@@ -736,7 +763,8 @@ describe('quiet hours', () => {
   })
 
   test('push after a night, although an admin has discarded the push of the one before', async () => {
-    await using all = await startQuiet()
+    await using all = await startPushing()
+    await startQuiet(all)
     const { service, clock } = all
     await all.notify({})
     await all.settle()
@@ -754,7 +782,7 @@ describe('quiet hours', () => {
   })
 
   test('push after a night, although the device was logged out at the end of the one before', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     const { service, ada, clock } = all
     await all.notify({})
     await all.settle()
@@ -797,7 +825,7 @@ describe('quiet hours', () => {
   })
 
   test('do not hold calls back', async () => {
-    await using all = await startQuiet()
+    const all = await startQuiet(await newAda())
     for (const type of ['call_incoming', 'call_missed']) await all.notify({ type })
     await all.settle()
     expect(titles(all).sort()).toEqual(['call_incoming', 'call_missed'])
@@ -967,15 +995,15 @@ describe('a restart in the middle of pushing', () => {
 describe('a chat message', () => {
   type Shown = { notification: { body: string } }
 
-  const say = async (all: Awaited<ReturnType<typeof startPushing>>, text: string) => {
-    const bob = await all.service.register('bob')
+  const say = async (all: Pushing, text: string) => {
+    const bob = await all.service.register('bob', `bob-of-${all.ada.id}`)
     const conversationId = await all.service.openConversation(bob, all.ada)
     await all.service.say(bob, conversationId, text)
     return conversationId
   }
 
   test('to a user without a socket is pushed, shortened, with its conversation as collapse key', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, until } = all
     await registerDevice(service, ada, 'tablet')
     const conversation_id = await say(all, 'x'.repeat(500))
@@ -1021,10 +1049,10 @@ describe('a chat message', () => {
   })
 
   test('followed by a newer one is not pushed, and never shown after it', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, notify, until, settle } = all
     await registerDevice(service, ada, 'tablet')
-    const bob = await service.register('bob')
+    const bob = await service.register()
     const conversationId = await service.openConversation(bob, ada)
     const answer = Promise.withResolvers<{ status: number }>()
     google.respondFcm(answer.promise)
@@ -1041,7 +1069,7 @@ describe('a chat message', () => {
   })
 
   test('is not pushed to a user who has read it meanwhile', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
     google.respondFcm({ status: 503 })
@@ -1055,10 +1083,10 @@ describe('a chat message', () => {
   })
 
   test('shown by a socket is pushed when it is unread after 30 s, only the newest one', async () => {
-    await using all = await startPushing({ listen: true })
+    const all = await newAda(anyListening)
     const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
-    const bob = await service.register('bob')
+    const bob = await service.register()
     const conversationId = await service.openConversation(bob, ada)
     const socket = await service.connect(ada)
     for (const text of ['one', 'two']) await service.say(bob, conversationId, text)
@@ -1078,10 +1106,10 @@ describe('a chat message', () => {
   })
 
   test('in a burst is pushed once; a message sent after others were read waits its own 30 s', async () => {
-    await using all = await startPushing({ listen: true })
+    const all = await newAda(anyListening)
     const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
-    const bob = await service.register('bob')
+    const bob = await service.register()
     const conversation_id = await service.openConversation(bob, ada)
     const socket = await service.connect(ada)
     await Promise.all(
@@ -1105,7 +1133,7 @@ describe('a chat message', () => {
   })
 
   test('shown by a socket and read is not pushed', async () => {
-    await using all = await startPushing({ listen: true })
+    const all = await newAda(anyListening)
     const { service, ada, google, clock, settle } = all
     await registerDevice(service, ada, 'tablet')
     const socket = await service.connect(ada)
@@ -1122,10 +1150,10 @@ describe('a chat message', () => {
     ['muted the conversation', 'PUT', (conversation: string) => `${conversation}/mute`],
     ['blocked its sender', 'PUT', (_: string, bob: string) => `/v1/users/blocks/${bob}`],
   ])('is not pushed to a user who has %s since', async (_, method, path) => {
-    await using all = await startPushing({ listen: true })
+    const all = await newAda(anyListening)
     const { service, ada, google, clock, settle } = all
     await registerDevice(service, ada, 'tablet')
-    const bob = await service.register('bob')
+    const bob = await service.register()
     const conversationId = await service.openConversation(bob, ada)
     const socket = await service.connect(ada)
     await service.say(bob, conversationId, 'while a socket is open')
@@ -1141,10 +1169,10 @@ describe('a chat message', () => {
   })
 
   test('is not pushed while its conversation is archived', async () => {
-    await using all = await startPushing({ listen: true })
+    const all = await newAda(anyListening)
     const { service, ada, google, clock, settle, until } = all
     await registerDevice(service, ada, 'tablet')
-    const bob = await service.register('bob')
+    const bob = await service.register()
     const conversationId = await service.openConversation(bob, ada)
     const socket = await service.connect(ada)
     await service.say(bob, conversationId, 'while a socket is open')
@@ -1161,10 +1189,10 @@ describe('a chat message', () => {
   })
 
   test('that was removed is not pushed: the one before it is', async () => {
-    await using all = await startPushing({ listen: true })
+    const all = await newAda(anyListening)
     const { service, ada, google, clock, until } = all
     await registerDevice(service, ada, 'tablet')
-    const bob = await service.register('bob')
+    const bob = await service.register()
     const conversationId = await service.openConversation(bob, ada)
     const socket = await service.connect(ada)
     await service.say(bob, conversationId, 'meant')
@@ -1178,10 +1206,10 @@ describe('a chat message', () => {
   })
 
   test('that is removed before its push succeeds makes way for an earlier one, unless that was pushed', async () => {
-    await using all = await startPushing({ listen: true })
+    const all = await newAda(anyListening)
     const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
-    const bob = await service.register('bob')
+    const bob = await service.register()
     const conversationId = await service.openConversation(bob, ada)
     const bodies = () => google.sends.map(({ message }) => (message as Shown).notification.body)
     const slip = async () => {
@@ -1213,7 +1241,7 @@ describe('a chat message', () => {
   })
 
   test('has the unread messages and notifications of the user as its badge', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, notify, until } = all
     const registration = { token: 'phone', platform: 'ios' }
     await service.call('POST', '/v1/notifications/push-tokens', {
@@ -1228,7 +1256,7 @@ describe('a chat message', () => {
     await until(() => google.sends.length === 1)
     const conversationId = await say(all, 'one')
     await until(() => google.sends.length === 2)
-    const cid = await service.register('cid')
+    const cid = await service.register()
     await service.say(cid, await service.openConversation(cid, ada), 'two')
     await until(() => google.sends.length === 3)
     expect(badges().map((aps) => (aps as { badge: number }).badge)).toEqual([1, 2, 3])
@@ -1239,7 +1267,7 @@ describe('a chat message', () => {
   })
 
   test('is not pushed to users who opted out', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, settle } = all
     await registerDevice(service, ada, 'tablet')
     const path = '/v1/notifications/preferences'
@@ -1252,9 +1280,9 @@ describe('a chat message', () => {
   })
 
   test('from the platform is pushed to both people with `unread: true` alone, also over a block', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, until, settle } = all
-    const bob = await service.register('bob')
+    const bob = await service.register()
     for (const person of [ada, bob]) await registerDevice(service, person, `of ${person.id}`)
     const conversation_id = await service.openConversation(bob, ada)
     await service.call('PUT', `/v1/users/blocks/${bob.id}`, ada)
@@ -1280,11 +1308,11 @@ describe('a chat message', () => {
   })
 
   test('with an unnamed file is described in the language of its reader', async () => {
-    await using all = await startPushing()
+    const all = await newAda()
     const { service, ada, google, until } = all
     await registerDevice(service, ada, 'tablet')
     await service.call('PATCH', '/v1/users/me', { token: ada.token, body: { locale: 'de' } })
-    const bob = await service.register('bob')
+    const bob = await service.register()
     const path = `/v1/chat/conversations/${await service.openConversation(bob, ada)}/messages`
     const body = { type: 'file', body: ' ', file_url: 'https://files.example.com/1' }
     await service.call('POST', path, { token: bob.token, body })
@@ -1294,18 +1322,18 @@ describe('a chat message', () => {
 })
 
 describe('the channels of a notification are independent', () => {
-  const choose = (all: Awaited<ReturnType<typeof startPushing>>, broadcast: object) =>
+  const choose = (all: Pushing, broadcast: object) =>
     all.service.call('PUT', '/v1/notifications/preferences', {
       token: all.ada.token,
       body: { broadcast },
     })
-  const shown = async ({ service, ada }: Awaited<ReturnType<typeof startPushing>>) => [
+  const shown = async ({ service, ada }: Pushing) => [
     (await service.call('GET', '/v1/notifications', ada)).body.pagination.total,
     (await service.call('GET', '/v1/notifications/unread-count', ada)).body.count,
   ]
 
   test('one that is hidden in the app is pushed, without a row and a frame, once for one key', async () => {
-    await using all = await startPushing({ listen: true })
+    const all = await newAda(anyListening)
     const { service, ada, google, notify, until, settle } = all
     await registerDevice(service, ada, 'tablet')
     await choose(all, { in_app: false, push: true, email: false })
@@ -1367,23 +1395,11 @@ describe('the channels of a notification are independent', () => {
 })
 
 describe('mail about replies of support', () => {
-  async function startDesk(environment: Record<string, string> = {}) {
+  async function startDesk() {
     const mails = await startMailServer()
-    const all = await startPushing({ environment: { SMTP_URL: mails.url, ...environment } })
-    const { service, ada } = all
-    await mails.next(ada.email) // the verification of her address
-    const admin = await service.registerAs('admin', 'root')
-    const body = { subject: 'Help', body: 'It is broken.' }
-    const ticket = await service.call('POST', '/v1/support/tickets', { token: ada.token, body })
-    const path = `/v1/admin/support/tickets/${ticket.body.id}/messages`
+    const all = await startPushing({ environment: { SMTP_URL: mails.url } })
     return {
-      ...all,
-      ticketId: ticket.body.id,
-      setLinks: (links: object) =>
-        service.call('PATCH', '/v1/admin/settings', { token: admin.token, body: { links } }),
-      toAda: () => mails.mails.filter(({ to }) => to === ada.email),
-      answer: (text: string) =>
-        service.call('POST', path, { token: admin.token, body: { body: text } }),
+      ...(await openTicket(all, mails)),
       async [Symbol.asyncDispose]() {
         await all[Symbol.asyncDispose]()
         await mails[Symbol.asyncDispose]()
@@ -1391,8 +1407,35 @@ describe('mail about replies of support', () => {
     }
   }
 
+  const anyDesk = shared(startDesk)
+
+  /** A ticket of another Ada. */
+  async function newTicket() {
+    const { mails, ...all } = await anyDesk()
+    return openTicket(await newAda(async () => all), mails)
+  }
+
+  async function openTicket(all: Pushing, mails: Awaited<ReturnType<typeof startMailServer>>) {
+    const { service, ada } = all
+    await mails.next(ada.email) // the verification of her address
+    const admin = await service.registerAs('admin')
+    const body = { subject: 'Help', body: 'It is broken.' }
+    const ticket = await service.call('POST', '/v1/support/tickets', { token: ada.token, body })
+    const path = `/v1/admin/support/tickets/${ticket.body.id}/messages`
+    return {
+      ...all,
+      mails,
+      ticketId: ticket.body.id,
+      setLinks: (links: object) =>
+        service.call('PATCH', '/v1/admin/settings', { token: admin.token, body: { links } }),
+      toAda: () => mails.mails.filter(({ to }) => to === ada.email),
+      answer: (text: string) =>
+        service.call('POST', path, { token: admin.token, body: { body: text } }),
+    }
+  }
+
   test('is sent after three minutes, once for several replies', async () => {
-    await using desk = await startDesk()
+    const desk = await newTicket()
     const { clock, toAda, answer, settle, until } = desk
     await answer('Try <b>again</b>.')
     clock.advance(100_000)
@@ -1428,9 +1471,9 @@ describe('mail about replies of support', () => {
   })
 
   test('shows no name of a person as a link', async () => {
-    await using desk = await startDesk()
+    const desk = await newTicket()
     const { service, ada, clock, toAda, notify, until } = desk
-    const eve = await service.register('eve')
+    const eve = await service.register()
     await service.call('PUT', '/v1/notifications/preferences', {
       token: ada.token,
       body: { follow_new: { email: true } },
@@ -1445,7 +1488,7 @@ describe('mail about replies of support', () => {
   })
 
   test('is one mail for simultaneous replies, whatever else is unread', async () => {
-    await using desk = await startDesk()
+    const desk = await newTicket()
     const { clock, toAda, notify, answer, settle, until } = desk
     for (let n = 0; n < 60; n++) await notify({ type: 'follow_new' })
     for (const text of ['One.', 'Two.', 'Three.']) await answer(text)
@@ -1458,7 +1501,7 @@ describe('mail about replies of support', () => {
   })
 
   test('is not sent to a disabled user', async () => {
-    await using desk = await startDesk()
+    const desk = await newTicket()
     const { service, ada, clock, toAda, answer, settle } = desk
     await answer('Hello?')
     service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [ada.id])
@@ -1468,7 +1511,7 @@ describe('mail about replies of support', () => {
   })
 
   test('is not sent to users who have read the reply or opted out', async () => {
-    await using desk = await startDesk()
+    const desk = await newTicket()
     const { service, ada, clock, toAda, answer, settle } = desk
     await answer('Read at once.')
     await service.call('PUT', '/v1/notifications/read-all', ada)
