@@ -4,15 +4,16 @@ import { closeCodes } from '../src/realtime/hub.ts'
 import {
   ada,
   bob,
+  clientsOfFile,
   pageStorage,
   refusalOf,
-  startChat,
-  startPair,
   storedSession,
 } from './support/clients.ts'
 import { hang, refusal } from './support/fault-proxy.ts'
 import type { TestService } from './support/service.ts'
 import { waitFor, waitOut } from './support/wait.ts'
+
+const { startChat, startPair } = clientsOfFile()
 
 const expiry = 15 * 60_000
 const longestPause = 30_000

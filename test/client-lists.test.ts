@@ -1,9 +1,11 @@
 import { expect, test } from 'bun:test'
 import { type Client, memoryStorage } from '../client/src/client.ts'
 import { openBlocks, openInbox, openNotifications, openThread } from '../client/src/state.ts'
-import { ada, pageStorage, startChat } from './support/clients.ts'
+import { ada, clientsOfFile, pageStorage } from './support/clients.ts'
 import { testAtLength } from './support/faults.ts'
 import { waitFor, waitOut } from './support/wait.ts'
+
+const { startChat } = clientsOfFile()
 
 /** Stores whose loads meet changes, outages, and each other. */
 

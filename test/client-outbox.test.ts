@@ -1,17 +1,11 @@
 import { expect, test } from 'bun:test'
 import { asyncStorage, type ClientEvents, createClient } from '../client/src/client.ts'
 import { openThread } from '../client/src/state.ts'
-import {
-  ada,
-  bob,
-  pageStorage,
-  refusalOf,
-  startChat,
-  startClients,
-  startPair,
-} from './support/clients.ts'
+import { ada, bob, clientsOfFile, pageStorage, refusalOf } from './support/clients.ts'
 import { hang, networkError, refusal } from './support/fault-proxy.ts'
 import { waitFor } from './support/wait.ts'
+
+const { startChat, startClients, startPair } = clientsOfFile()
 
 const longestPause = 30_000
 const unavailable = () => refusal(503, 'internal_error')

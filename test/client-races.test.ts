@@ -1,9 +1,11 @@
 import { expect, test } from 'bun:test'
 import { createClient, memoryStorage } from '../client/src/client.ts'
-import { ada, bob, pageStorage, refusalOf, sessionKey, startChat } from './support/clients.ts'
+import { ada, bob, clientsOfFile, pageStorage, refusalOf, sessionKey } from './support/clients.ts'
 import { refusal } from './support/fault-proxy.ts'
 import { createTestTimers } from './support/timers.ts'
 import { waitFor } from './support/wait.ts'
+
+const { startChat } = clientsOfFile()
 
 // Races between operations of a client.
 

@@ -9,10 +9,12 @@ import {
   openTicket,
   openTickets,
 } from '../client/src/state.ts'
-import { ada, refusalOf, startChat } from './support/clients.ts'
+import { ada, clientsOfFile, refusalOf } from './support/clients.ts'
 import { networkError, refusal } from './support/fault-proxy.ts'
 import { testAtLength } from './support/faults.ts'
 import { waitFor, waitOut } from './support/wait.ts'
+
+const { startChat } = clientsOfFile()
 
 test('an inbox follows messages, read marks and receipts, and reloads after a gap', async () => {
   await using chat = await startChat()

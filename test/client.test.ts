@@ -4,16 +4,16 @@ import { ApiError, webStorage } from '../client/src/client.ts'
 import {
   ada,
   bob,
+  clientsOfFile,
   pageStorage,
   refusalOf,
   sessionKey,
-  startChat,
-  startClients,
-  startPair,
   storedSession,
 } from './support/clients.ts'
 import { hang, networkError, refusal } from './support/fault-proxy.ts'
 import { waitFor } from './support/wait.ts'
+
+const { startChat, startClients, startPair } = clientsOfFile()
 
 type Helper = (...given: unknown[]) => Promise<unknown> | AsyncGenerator
 

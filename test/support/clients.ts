@@ -8,7 +8,8 @@ import {
 } from '../../client/src/client.ts'
 import { createTestClock } from './clock.ts'
 import { startFaultProxy } from './fault-proxy.ts'
-import { startService } from './service.ts'
+import { startService, type TestService } from './service.ts'
+import { shared } from './shared.ts'
 import { createTestTimers } from './timers.ts'
 
 const password = 'correct horse'
@@ -24,11 +25,28 @@ export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
   )
 }
 
+/** What the tests of a file start, all with one service: its clock only moves on, and the addresses of Ada and Bob are
+ *  free again for each test. */
+export function clientsOfFile() {
+  const service = shared(async () => {
+    const clock = createTestClock()
+    return Object.assign(await startService({ listen: true, clock }), { clock })
+  })
+  return {
+    startClients: async (options?: Partial<ClientOptions>) =>
+      startClients(await service(), options),
+    startPair: async () => startPair(await service()),
+    startChat: async (options?: Partial<ClientOptions>) => startChat(await service(), options),
+  }
+}
+
+type ClockedService = TestService & { clock: ReturnType<typeof createTestClock> }
+
 /** The service behind a proxy, with clients on the same clock. */
-export async function startClients(options: Partial<ClientOptions> = {}) {
-  const timers = createTestTimers()
-  const clock = createTestClock(timers.now())
-  const service = await startService({ listen: true, clock })
+async function startClients(service: ClockedService, options: Partial<ClientOptions> = {}) {
+  const { clock } = service
+  service.sqlite.run("UPDATE users SET email = id || '@example.org'")
+  const timers = createTestTimers(clock.now())
   const proxy = startFaultProxy(service.base)
   const network = new EventTarget()
   const created: Client[] = []
@@ -68,7 +86,6 @@ export async function startClients(options: Partial<ClientOptions> = {}) {
     async [Symbol.asyncDispose]() {
       for (const client of created) client.close()
       await proxy[Symbol.asyncDispose]()
-      await service[Symbol.asyncDispose]()
     },
   }
 }
@@ -80,8 +97,8 @@ async function endOtherSessions(client: Client) {
 }
 
 /** Two people with clients of their own, and their conversation. */
-export async function startPair() {
-  const all = await startClients()
+async function startPair(service: ClockedService) {
+  const all = await startClients(service)
   const [one, other] = [all.create(), all.create()]
   const users = { one: await one.register(ada), other: await other.register(bob) }
   const conversation = await one.conversations.open(users.other.id)
@@ -89,9 +106,9 @@ export async function startPair() {
 }
 
 /** Ada, logged in with a client, and Bob, whose requests bypass the proxy. */
-export async function startChat(options: Partial<ClientOptions> = {}) {
-  const all = await startClients(options)
-  const { service, client } = all
+async function startChat(service: ClockedService, options: Partial<ClientOptions> = {}) {
+  const all = await startClients(service, options)
+  const { client } = all
   const user = await client.register(ada)
   const friend = await service.register('bob')
   const conversationId = await service.openConversation(friend, user)
