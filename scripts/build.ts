@@ -15,10 +15,21 @@ if (import.meta.main) {
  *  @returns the bundled files, relative to the project
  *  @throws when the build failed */
 export async function build(outfile: string, target?: Bun.Build.CompileTarget): Promise<string[]> {
-  const commit = findCommit()
   mkdirSync(dirname(outfile), { recursive: true })
+  // The source maps of the chunks come beside the executable, which contains them, too.
   const folder = mkdtempSync(`${outfile}-`)
-  const built = join(folder, basename(outfile))
+  try {
+    const built = join(folder, basename(outfile))
+    const inputs = await compile(built, target)
+    renameSync(built, outfile)
+    return inputs
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function compile(outfile: string, target: Bun.Build.CompileTarget | undefined) {
+  const commit = findCommit()
   const { metafile } = await Bun.build({
     // Workers are loaded by name at run time, so they are entry points of their own.
     entrypoints: ['main', 'db/checkpoint-worker', 'modules/files/image-worker'].map((name) =>
@@ -26,12 +37,7 @@ export async function build(outfile: string, target?: Bun.Build.CompileTarget): 
     ),
     root: source('src'),
     // Files in the working directory must not change the behaviour of the executable.
-    compile: {
-      outfile: built,
-      autoloadDotenv: false,
-      autoloadBunfig: false,
-      ...(target && { target }),
-    },
+    compile: { outfile, autoloadDotenv: false, autoloadBunfig: false, ...(target && { target }) },
     bytecode: true,
     // A command or a start loads only the code that it runs.
     splitting: true,
@@ -41,9 +47,6 @@ export async function build(outfile: string, target?: Bun.Build.CompileTarget): 
     metafile: true,
     define: commit === undefined ? {} : { HOSTLINE_COMMIT: JSON.stringify(commit) },
   })
-  renameSync(built, outfile)
-  // The executable contains the source maps of its chunks.
-  rmSync(folder, { recursive: true })
   return [...Object.keys(metafile?.inputs ?? {}), ...pageInputs()]
 }
 

@@ -296,10 +296,11 @@ function spellingOf(name: string) {
 type Spelling = ReturnType<typeof spellingOf>
 
 /** Whether a letter is missing, superfluous or wrong. Names of one word, such as `HOST`, resemble too many others. */
-function isNear(a: Spelling, b: Spelling): boolean {
-  const atTheEnd = sharedLength(a.reversed, b.reversed)
-  const longer = Math.max(a.letters.length, b.letters.length)
-  return a.name.includes('_') && sharedLength(a.letters, b.letters) + atTheEnd >= longer - 1
+function isNear(entry: Spelling, given: Spelling): boolean {
+  const atTheStart = sharedLength(entry.letters, given.letters)
+  const atTheEnd = sharedLength(entry.reversed, given.reversed)
+  const longer = Math.max(entry.letters.length, given.letters.length)
+  return entry.name.includes('_') && atTheStart + atTheEnd >= longer - 1
 }
 
 function sharedLength(a: string, b: string): number {

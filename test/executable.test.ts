@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { dependencies } from '../package.json' with { type: 'json' }
@@ -140,6 +140,11 @@ test('the sources start on an empty directory, too', async () => {
   expect((await call(server.base, 'GET', '/healthz')).status).toBe(200)
   expect(await server.kill('SIGTERM')).toBe(0)
   expect(readdirSync(dataDir).sort()).toEqual(['hostline.db', 'hostline.lock'])
+})
+
+test('nothing else is built beside it', async () => {
+  const { path } = await built()
+  expect(readdirSync(dirname(path)).sort()).toEqual(['data', 'hostline', 'inputs.json'])
 })
 
 const { openssl } = tools
