@@ -36,12 +36,36 @@ async function killUnderLoad({ ack, faults }: Killing) {
   const environment = { REPLICA_ACK: ack }
   const losses: Loss[] = []
 
+  /** @returns undefined when the server asks for another restore */
   async function start() {
+    Object.assign(store.faults, usual)
     const server = await startNode({ dataDir, bucket: store.url, environment })
-    await waitFor(server.isReady, 'the server to serve', patience).catch((error: Error) => {
-      throw new Error(`${error.message}: ${server.output()}`)
-    })
-    return server
+    const refuses = () => server.output().includes('repeat the restore')
+    await waitFor(
+      async () => refuses() || (await server.isReady()),
+      () => `the server to serve: ${server.output()}`,
+      patience,
+    )
+    return refuses() ? undefined : server
+  }
+
+  /** The bucket may store a request of the killed server after it was restored, and then the restore is repeated. */
+  async function startOnAnotherMachine() {
+    return await waitFor(
+      async () => {
+        const shipped = await replaceMachine(store, dataDir)
+        const server = await start()
+        return server && { server, shipped }
+      },
+      'a restore of the whole log',
+      patience,
+    )
+  }
+
+  async function startAgain() {
+    const server = await start()
+    if (!server) throw new Error('a server on its own data asked for a restore')
+    return { server, shipped: undefined }
   }
 
   async function acceptLoss(base: string, killedAt: number, { takenAt, storedAt }: Shipped) {
@@ -52,7 +76,7 @@ async function killUnderLoad({ ack, faults }: Killing) {
     losses.push({ writes: acknowledgedAt.length, milliseconds, most })
   }
 
-  let server = await start()
+  let { server } = await startAgain()
   let complaints: string[] = []
   for (let round = 0; round < rounds && complaints.length === 0; round++) {
     await waitFor(() => hasSnapshot(store), 'the first snapshot', patience)
@@ -65,10 +89,10 @@ async function killUnderLoad({ ack, faults }: Killing) {
     const killedAt = Date.now()
     await server.end('SIGKILL')
     await load.end()
-    const shipped = (rounds - round) % 2 === 1 ? await replaceMachine(store, dataDir) : undefined
-    Object.assign(store.faults, usual)
-    server = await start()
-    if (ack === 'disk' && shipped) await acceptLoss(server.base, killedAt, shipped)
+    const isLost = (rounds - round) % 2 === 1
+    const next = await (isLost ? startOnAnotherMachine() : startAgain())
+    server = next.server
+    if (ack === 'disk' && next.shipped) await acceptLoss(server.base, killedAt, next.shipped)
     complaints = await crowd.complaints(server.base, dataDir)
   }
   await server.end('SIGKILL')
