@@ -23,6 +23,7 @@ import namedPeople from '../../drizzle/0017_named_people.sql' with { type: 'text
 import messageTypeCheck from '../../drizzle/0018_message_type_check.sql' with { type: 'text' }
 import ticketNotes from '../../drizzle/0019_ticket_notes.sql' with { type: 'text' }
 import replyLanguage from '../../drizzle/0020_reply_language.sql' with { type: 'text' }
+import searchPages from '../../drizzle/0021_search_pages.sql' with { type: 'text' }
 import journal from '../../drizzle/meta/_journal.json' with { type: 'json' }
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -51,6 +52,7 @@ export const migrations: readonly string[] = [
   messageTypeCheck,
   ticketNotes,
   replyLanguage,
+  searchPages,
 ]
 
 const applicationId = 0x484f5354 // "HOST": identifies our database files
