@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'bun:test'
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { readConfig } from '../src/config.ts'
 import { createIds } from '../src/lib/ids.ts'
 import { openService } from '../src/serve.ts'
 import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
+import { temporaryDirectory } from './support/directory.ts'
 import { size, testAtLength } from './support/faults.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
@@ -173,11 +176,41 @@ describe('catching up over the socket', () => {
     expect(messageIds(ada)).toHaveLength(150)
   })
 
+  test('after a message that a restore has undone tells so, and delivers all after the one before it', async () => {
+    using directory = temporaryDirectory()
+    const copy = join(directory.path, 'earlier.db')
+    await using former = await startService()
+    const { a, b, conversationId } = await former.pair()
+    const kept = (await former.say(a, conversationId, 'kept')).body.id
+    former.sqlite.run('VACUUM INTO ?', [copy])
+    const since = (await former.say(a, conversationId, 'undone')).body.id
+    await former.stop()
+    const fill = (path: string) => copyFile(copy, join(path, 'hostline.db'))
+    await using service = await startService({ listen: true, fill })
+    await service.say(a, conversationId, 'later')
+    const bob = await service.connect(b, `&since=${since}`)
+    await service.say(a, conversationId, 'live')
+    await waitFor(() => messageIds(bob).length === 2)
+    expect(bob.frames[0]).toEqual({ type: 'resync', newest_message_id: kept })
+    expect(bob.frames.slice(1).map(({ message }) => message.body)).toEqual(['later', 'live'])
+  })
+
+  test('from the position of an empty conversation, or of nobody’s, delivers what came since', async () => {
+    const { service, a, b, conversationId } = await startPair()
+    await service.say(a, conversationId, 'first')
+    for (const since of [conversationId, '0'.repeat(26)]) {
+      const bob = await service.connect(b, `&since=${since}`)
+      await waitFor(() => bob.frames.length > 0)
+      expect(bob.frames.map(({ message }) => message?.body)).toEqual(['first'])
+    }
+  })
+
   test('from a position beyond all messages delivers live messages at once', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     await service.say(a, conversationId, 'before')
     const bob = await service.connect(b, `&since=${theEnd}`)
+    await bob.next('resync')
     await service.say(a, conversationId, 'after')
     expect((await bob.next('new_message')).message.body).toBe('after')
   })

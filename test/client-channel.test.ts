@@ -346,6 +346,22 @@ describe('a channel', () => {
     expect([bodies, resyncs.length]).toEqual([['next'], 1])
   })
 
+  test('goes back to the position of a resync, and delivers what is after it', async () => {
+    await using chat = await startChat()
+    const channel = await openChannel(chat.client)
+    const [bodies, resyncs] = [bodiesOf(channel), collect(channel, 'resync')]
+    const { id } = await chat.say('undone')
+    await waitFor(() => bodies.length === 1)
+    chat.proxy.push({ type: 'resync', newest_message_id: '0'.repeat(26) })
+    await waitFor(() => resyncs.length === 1)
+    expect(channel.newestMessageId()).toBe('0'.repeat(26))
+    chat.proxy.cut(closeCodes.goingAway)
+    await waitFor(() => channel.status() === 'waiting')
+    chat.timers.advance(longestPause)
+    await waitFor(() => bodies.length === 2)
+    expect([bodies, channel.newestMessageId()]).toEqual([['undone', 'undone'], id])
+  })
+
   test('opens one connection, however often connect is called', async () => {
     await using chat = await startChat()
     await Promise.all([chat.client.connect(), chat.client.connect()])

@@ -162,8 +162,8 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   }
 
   function deliver(frame: ServerFrame) {
-    // Handlers of `resync` reload their lists and so see everything up to this position.
-    if (frame.type === 'resync') advance(frame.newest_message_id)
+    // Handlers reload their lists and so see everything up to this position, which is lower after a restore.
+    if (frame.type === 'resync') position = newestDelivered = frame.newest_message_id
     if (frame.type === 'new_message') {
       const { id } = frame.message
       // Ids follow commit order, and the replay comes before live messages.

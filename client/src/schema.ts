@@ -4332,7 +4332,7 @@ export interface ServerFrames {
     }
   }
   /**
-   * The client missed more messages than a replay sends. Load the conversations and messages again.
+   * The client missed more messages than a replay sends, or the message `since` is gone: undone by a restore, forgotten or purged. Load the conversations and messages again.
    */
   resync: {
     type: 'resync'

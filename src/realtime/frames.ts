@@ -50,7 +50,7 @@ const ResyncFrame = Type.Object(
   { type: Type.Literal('resync'), ...position },
   {
     description:
-      'The client missed more messages than a replay sends. Load the conversations and messages again.',
+      'The client missed more messages than a replay sends, or the message `since` is gone: undone by a restore, forgotten or purged. Load the conversations and messages again.',
   },
 )
 

@@ -3,6 +3,7 @@ import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type CursorRange, cutAtLimit, decodeCursor } from '../../lib/list-range.ts'
 import type { Replay } from '../../realtime/channel.ts'
+import type { ReplayPart } from '../../realtime/connection.ts'
 import type { InboxStore, MessageKey } from './inbox-store.ts'
 import {
   type MessageReader,
@@ -39,9 +40,13 @@ export function createCatchUp(store: InboxStore) {
     return missed.sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  // An empty read ends the replay: later messages arrive live.
-  function* readParts(reader: MessageReader, since: string) {
-    let after = since
+  // A message that a restore has undone, or that was forgotten or purged, is replaced by the newest one before it. An empty
+  // read ends the replay: later messages arrive live.
+  function* readParts(reader: MessageReader, since: string): Generator<ReplayPart> {
+    let after = store.findKnownId(since) || lowestId
+    if (after !== since) {
+      yield [{ id: after, frame: { type: 'resync', newest_message_id: after } }]
+    }
     for (;;) {
       const missed = listMissed(reader.userId, after)
       if (missed.length === 0) return
@@ -54,12 +59,7 @@ export function createCatchUp(store: InboxStore) {
   }
 
   const replay: Replay = {
-    // A position after the newest message would withhold the next messages.
-    start(since) {
-      const [id, newest] = [idIn(since), store.findNewestId()]
-      if (id > newest) return newest
-      return id
-    },
+    start: idIn,
     read: readParts,
     position: (userId) => store.findPosition(userId) || lowestId,
   }

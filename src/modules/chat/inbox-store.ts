@@ -113,7 +113,10 @@ export function createInboxStore(orm: Orm) {
   const lastActivity = sqlite.prepare<{ id: string | null }, [string, number]>(
     'SELECT max(last_activity_id) AS id FROM participants WHERE user_id = ? AND is_archived = ?',
   )
-  const newest = sqlite.prepare<{ id: string | null }, []>('SELECT max(id) AS id FROM messages')
+  const knownId = sqlite.prepare<{ id: string }, [string]>(
+    `SELECT max(coalesce((SELECT max(id) FROM messages WHERE id <= ?1), ''),
+       coalesce((SELECT max(id) FROM conversations WHERE id <= ?1), '')) AS id`,
+  )
 
   return {
     count(userId: string, isArchived: boolean): number {
@@ -139,7 +142,8 @@ export function createInboxStore(orm: Orm) {
       const ids = [0, 1].map((isArchived) => lastActivity.get(userId, isArchived)?.id ?? '')
       return ids.sort().at(-1) ?? ''
     },
-    /** @returns the newest message id, or an empty text when there is no message */
-    findNewestId: (): string => newest.get()?.id ?? '',
+    /** @returns the newest id of a message or conversation up to `id`, which are the positions of clients; or an empty
+     *  text */
+    findKnownId: (id: string): string => knownId.get(id)?.id ?? '',
   }
 }
