@@ -90,6 +90,18 @@ describe('the set-up', () => {
     }
   })
 
+  test('is not confirmed by a session that ends meanwhile', async () => {
+    const thief = await service.register()
+    const { secret } = (await begin(thief)).body
+    const { token } = await service.issueKey()
+    const [ended, confirmed] = await Promise.all([
+      service.call('DELETE', `/v1/service/users/${thief.id}/sessions`, { token }),
+      confirm(thief, codeOf(secret, clock.now())),
+    ])
+    expect([ended.status, confirmed.status]).toEqual([204, 401])
+    expect((await login(thief)).status).toBe(200)
+  })
+
   test('expires after a day without confirmation; a confirmed factor stays', async () => {
     const own = createTestClock()
     await using other = await startService({ clock: own })

@@ -119,14 +119,16 @@ export function createTotp(core: Core, parts: Parts) {
     },
 
     /** Enables the factor.
-     *  @throws not_found (no secret) · totp_exists · totp_invalid · login_throttled */
-    async confirm({ userId }: UserPrincipal, code: string, ip: string): Promise<string[]> {
+     *  @throws session_ended · not_found (no secret) · totp_exists · totp_invalid · login_throttled */
+    async confirm(principal: UserPrincipal, code: string, ip: string): Promise<string[]> {
+      const { userId } = principal
       const factor = factors.find(userId)
       if (!factor) throw new AppError('not_found')
       if (factor.confirmedAt !== null) throw new AppError('totp_exists')
       return withCode(userId, code, {
         ip,
         act() {
+          if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
           if (factors.find(userId)?.secret !== factor.secret || factors.isOn(userId)) {
             throw new AppError('totp_exists')
           }
