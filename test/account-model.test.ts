@@ -141,13 +141,13 @@ const mutations: Mutation[] = [
   {
     name: 'a change back leaves the address in between an undo',
     file: `${accounts}/address/recovery.ts`,
-    from: 'if (!user.isProvisional && !undone) {',
-    to: 'if (!user.isProvisional) {',
+    from: 'if (user.emailVerified && !undone) {',
+    to: 'if (user.emailVerified) {',
   },
   {
     name: 'an unproved address is reserved',
     file: `${accounts}/address/recovery.ts`,
-    from: 'if (!user.isProvisional && !undone) {',
+    from: 'if (user.emailVerified && !undone) {',
     to: 'if (!undone) {',
   },
   {

@@ -210,6 +210,20 @@ test('the owner may change back, and then there is nothing to undo', async () =>
   expect((await follow('undo', tokenOf(undo))).status).toBe(400)
 })
 
+test('an address that the platform set and nobody verified cannot undo the change, and is free', async () => {
+  const person = await service.registerAs('verified_user', 'edna')
+  const { token } = await service.issueKey()
+  const typo = { email: 'edna@typo.example' }
+  const set = await service.call('PATCH', `/v1/service/users/${person.id}`, { token, body: typo })
+  expect(set.body.email_verified).toBe(false)
+  await ask(person, 'edna@new.example')
+  await follow('confirm', tokenOf(await mailed('change_email', 'edna@new.example')))
+  const undo = "SELECT 1 FROM one_time_tokens WHERE purpose = 'undo_email' AND user_id = ?"
+  expect(service.sqlite.query(undo).all(person.id)).toEqual([])
+  const body = { ...typo, password }
+  expect((await service.call('POST', '/v1/auth/register', { body })).status).toBe(201)
+})
+
 test('a change back to a former address frees the address in between', async () => {
   const { person, address } = await moved('gwen')
   await ask(person, person.email)

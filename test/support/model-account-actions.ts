@@ -78,7 +78,7 @@ function linkTo(world: World, random: Random, kind: LinkKind): Link | undefined 
 /** Follows the link to a new address. */
 async function takeAddress(world: World, link: Link): Promise<string> {
   const { account, address } = link
-  const { address: former, isProvisional } = account
+  const { address: former, isProvisional, isVerified: wasVerified } = account
   const isTaken = world.isTaken(address, account)
   const body = { token: link.token }
   await world.ask(isTaken ? 409 : 200, 'POST', linkPaths[link.kind], { body })
@@ -91,9 +91,9 @@ async function takeAddress(world: World, link: Link): Promise<string> {
   world.killUndo(account, way ?? { address })
   world.verify(account)
   await world.readMail(account)
-  // An undo reverts later changes; an unproved address cannot be restored.
+  // An undo reverts later changes; an unverified address cannot be restored.
   const isUndoable = world.links.length > known
-  mustHold(rules.answer, isUndoable === (!isProvisional && !way), 'a link to undo')
+  mustHold(rules.answer, isUndoable === (wasVerified && !way), 'a link to undo')
   return `the ${link.reader} takes ${address} in the place of ${former}`
 }
 

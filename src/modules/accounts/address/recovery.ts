@@ -205,8 +205,9 @@ export function createRecovery(core: Core, parts: Parts) {
         const undone = changes.find((change) => change.email === email)
         setEmail(user, email, ip)
         oneTimeTokens.revokeUndo(user.id, undone ?? { email })
-        // A former address that was never verified cannot undo the change, nor can one that was just changed back.
-        if (!user.isProvisional && !undone) {
+        // An unverified former address may be somebody else's, so it cannot undo the change, nor can one that was just
+        // changed back.
+        if (user.emailVerified && !undone) {
           // This token is not sent: it reserves the former address from this commit on.
           oneTimeTokens.issue('undo_email', { id: user.id, email: former })
           queueMail('email_changed_mail', user)
