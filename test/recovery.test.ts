@@ -611,6 +611,22 @@ describe('mails', () => {
     expect(asked).toEqual([0, 1, 5, 21, 51, 81, 111])
   })
 
+  test('with a reset link count once in the audit log, however often they are tried', async () => {
+    const clock = createTestClock()
+    const environment = { SMTP_URL: 'smtp://127.0.0.1:1' }
+    await using service = await startService({ clock, environment })
+    const { id, email } = await service.registerAs('verified_user', 'ada')
+    await service.call('POST', '/v1/auth/password/forgot', { body: { email } })
+    const tries = "SELECT 1 FROM outbox WHERE kind = 'password_reset_mail' AND attempts = 2"
+    await waitFor(() => {
+      clock.advance(1_000)
+      return service.sqlite.query(tries).get() !== null
+    }, 'a second try')
+    const requests =
+      "SELECT ip FROM audit_log WHERE action = 'password_reset_requested' AND target_id = ?"
+    expect(service.sqlite.query(requests).all(id)).toHaveLength(1)
+  })
+
   test('a known and an unknown address write the same rows, so that responses take the same time', async () => {
     await using service = await startService({ environment: { SMTP_URL: 'smtp://127.0.0.1:1' } })
     await service.register('ada')

@@ -26,7 +26,7 @@ export function createMailJobs(
   mailer: Mailer,
   parts: AccountParts,
 ): Partial<JobHandlers> {
-  const { write, audit, config, settings } = core
+  const { write, audit, outbox, config, settings } = core
   const { store, oneTimeTokens, hashAddress } = parts
 
   async function send(userId: string, { deliver }: Run, mail: Mail) {
@@ -108,10 +108,12 @@ export function createMailJobs(
     async password_reset_mail(payload, run) {
       const user = recipient(payload)
       if (user?.disabledAt !== null) return undefined
-      const { ip } = payload
+      const { ip, ...others } = payload
       return sendLink(user, run, 'reset_password', () => {
         if (ip === undefined) return
         audit.record({ action: 'password_reset_requested', ...onOneself(user.id, ip) })
+        // Another attempt is no other request.
+        outbox.updatePayload(run.id, others)
       })
     },
     email_change_mail: (payload, run) => sendChange({ payload, run }, 'change_email'),
