@@ -22,6 +22,13 @@ describe('a sliding window', () => {
     expect(Math.max(...most)).toBe(10)
   })
 
+  test('counts later times as now when the clock is set back', () => {
+    const window = new SlidingWindow()
+    for (let n = 0; n < 10; n++) window.take(tenPerMinute, 3_600_000)
+    expect(window.take(tenPerMinute, 0)).toBe(false)
+    expect(window.take(tenPerMinute, 60_000)).toBe(true)
+  })
+
   test('does not count refused requests', () => {
     const window = new SlidingWindow()
     for (let n = 0; n < 10; n++) expect(window.take(tenPerMinute, 0)).toBe(true)

@@ -22,6 +22,9 @@ export class SlidingWindow {
 
   isFull(limit: Limit, now: number): boolean {
     this.#forget(now - limit.windowMilliseconds)
+    // If the clock was set back, later times count as now.
+    if ((this.#times.at(-1) ?? now) > now)
+      this.#times = this.#times.map((time) => Math.min(time, now))
     return this.size >= limit.count
   }
 
