@@ -611,6 +611,20 @@ describe('mails', () => {
     expect(asked).toEqual([0, 1, 5, 21, 51, 81, 111])
   })
 
+  test('with reset links are sent again when a clock that was a month ahead is set right', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const { email } = await service.register('ada')
+    const forgotten = () => service.call('POST', '/v1/auth/password/forgot', { body: { email } })
+    const sent = () => kinds(service).find(({ kind }) => kind === 'reset_password')?.n
+    clock.advance(30 * 86_400_000)
+    await forgotten()
+    clock.setBack(30 * 86_400_000)
+    await forgotten()
+    await forgotten()
+    expect(sent()).toBe(2)
+  })
+
   test('with a reset link count once in the audit log, however often they are tried', async () => {
     const clock = createTestClock()
     const environment = { SMTP_URL: 'smtp://127.0.0.1:1' }

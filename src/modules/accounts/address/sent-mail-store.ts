@@ -1,4 +1,4 @@
-import { and, asc, eq, gt } from 'drizzle-orm'
+import { and, asc, eq, gt, lte } from 'drizzle-orm'
 import type { Core } from '../../../core.ts'
 import type { AddressHash } from '../../../db/keyed-hash.ts'
 import { sentMails } from '../../../db/schema.ts'
@@ -30,10 +30,12 @@ export function createSentMails({ orm, clock }: Core, hashAddress: AddressHash) 
     const now = clock.now()
     const addressHash = hashAddress(address)
     const { addressHash: hash, at } = sentMails
+    // Later times are from before the clock was set back.
+    const isRecent = and(gt(at, now - day), lte(at, now))
     const sent = orm
       .select({ at })
       .from(sentMails)
-      .where(and(eq(hash, addressHash), eq(sentMails.kind, kind), gt(at, now - day)))
+      .where(and(eq(hash, addressHash), eq(sentMails.kind, kind), isRecent))
       .orderBy(asc(at))
       .all()
     const [first] = sent
