@@ -39,7 +39,6 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .*"push_tokens"\."user_id" = \?/, 'a user has 25 at most'],
   [/^SCAN settings: /, 'a dozen settings'],
   [/^SCAN pragma_/, 'one row'],
-  [/^SCAN removed_messages: .* json_set/, 'what was removed in 30 days, for admins'],
   [/^USE TEMP B-TREE .* from "signing_keys" order by/, 'a few keys'],
   [
     /^(LIST SUBQUERY|USE TEMP B-TREE) .* FROM user_search .* LIMIT \?\)/,

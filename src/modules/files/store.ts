@@ -20,6 +20,9 @@ export const reportPrefix = 'report:'
 /** `used_by` of the platform's logo. */
 export const logoUse = 'setting:logo_url'
 
+/** Milliseconds between the removal of a message and of its files, in the same write. */
+const oneRemoval = 1_000
+
 export type FileRow = typeof files.$inferSelect
 export type FileStore = ReturnType<typeof createFileStore>
 
@@ -141,11 +144,16 @@ export function createFileStore(orm: Orm) {
         orm.update(reports).set({ excerpt: left }).where(eq(reportId, row.reportId)).run()
       }
     },
-    /** Removes sizes and placeholders from the removed messages that showed a file. They are not among its uses. */
+    /** Removes sizes and placeholders from the removed message that showed a file. It is not among the file's uses, but the
+     *  file was removed with it, and later ones have lost the picture before. So no others are read: an account can have
+     *  thousands of files. */
     clearRemoved(id: string): void {
-      const { said } = removedMessages
+      const { said, removedAt } = removedMessages
       const left = sql`json_set(${said}, '$.picture', null)`
-      orm.update(removedMessages).set({ said: left }).where(sql`instr(${said}, ${id}) > 0`).run()
+      const until = sql`(SELECT removed_at FROM files WHERE id = ${id})`
+      const isRecent = sql`${removedAt} BETWEEN ${until} - ${oneRemoval} AND ${until}`
+      const which = and(isRecent, sql`instr(${said}, ${id}) > 0`)
+      orm.update(removedMessages).set({ said: left }).where(which).run()
     },
     /** Whether a message uses the file. */
     isInMessage: (id: string): boolean => selectMessages(id).limit(1).get() !== undefined,
