@@ -287,6 +287,31 @@ describe('unsubscribing', () => {
     expect(chosen['custom.paid']).toBeUndefined()
   })
 
+  test('the page saves a choice beside more types of the platform than a person may change', async () => {
+    const url = await receiveMail()
+    const { token } = await service.issueKey()
+    const notify = (n: number) =>
+      service.call('POST', '/v1/service/notifications', {
+        token,
+        body: { user_id: user.id, type: `custom.order_${n}`, title: 'Order', body: 'It is sent.' },
+      })
+    await Promise.all(Array.from({ length: 101 }, (_, n) => notify(n)))
+    const form = new FormData()
+    for (const [, name = ''] of (await fetchPage(url)).text.matchAll(
+      /name="shown" value="(.*?)"/g,
+    )) {
+      form.append('shown', name)
+      const channels = name === 'custom.order_7' ? ['in_app'] : ['in_app', 'push']
+      for (const channel of channels) form.append('on', `${name}.${channel}`)
+    }
+    form.append('on', 'support_reply.email')
+    form.append('save', '1')
+    expect((await fetchPage(url, form)).status).toBe(200)
+    const chosen = await preferences()
+    expect(chosen['custom.order_7']).toEqual({ in_app: true, push: false, email: false })
+    expect(chosen['custom.order_8']).toBeUndefined()
+  })
+
   test('needs an address that was made here, and is answered in its language', async () => {
     const url = await receiveMail()
     const forged = url.replace(/token=[^~]+/, `token=${admin.id}`)

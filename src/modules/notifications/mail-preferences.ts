@@ -41,23 +41,20 @@ export function createMailPreferences({ links, preferences, store }: Parts) {
         types.map((type) => [type, { email: false }]),
       )
     },
-    /** Replaces the preferences, but of types of the platform only those that the form showed.
+    /** Replaces the preferences, but of types of the platform only those that the form showed. A type without a change gets
+     *  no preference of its own: those of the platform are limited, and a form shows all that were received.
      *  @param chosen the channels that are on, such as `follow_new.email` */
     async replace(token: string, chosen: ReadonlySet<string>, shown: readonly string[]) {
       const person = personOf(token)
       if (!person) return
-      const types = Object.entries(typesFor(person.userId))
-      const body = types
+      const body = Object.entries(typesFor(person.userId))
         .filter(([type]) => !isCustomType(type) || shown.includes(type))
-        .map(([type, channels]) => [
-          type,
-          Object.fromEntries(
-            Object.keys(channels).map((channel) => [
-              channel,
-              isAlwaysOn(type, channel) || chosen.has(`${type}.${channel}`),
-            ]),
-          ),
-        ])
+        .map(([type, channels]) => {
+          const isOn = (channel: string) =>
+            isAlwaysOn(type, channel) || chosen.has(`${type}.${channel}`)
+          const changed = Object.entries(channels).filter(([name, on]) => on !== isOn(name))
+          return [type, Object.fromEntries(changed.map(([name]) => [name, isOn(name)]))]
+        })
       await preferences.update(person.userId, changesOf(Object.fromEntries(body)))
     },
     isAlwaysOn,
