@@ -10,6 +10,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { fetchFile, filesIn, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
+import { watchRuns } from './support/statements.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -430,6 +431,28 @@ describe('an uploaded image', () => {
     const again = await service.call('POST', path, { token: ada.token, body: content })
     expect(again.status).toBe(201)
   })
+})
+
+test('the removal of a photo runs as many statements for twenty messages as for one', async () => {
+  let runs = 0
+  watchRuns(() => runs++)
+  await using service = await startService()
+  const [ada, ben] = [await service.register(), await service.register()]
+  const id = await service.openConversation(ada, ben)
+  const runsFor = async (messages: number) => {
+    const { body: photo } = await upload(service, ada, dirtyJpeg, { type: 'image/jpeg' })
+    const { id: fileId, placeholder: _, width: __, height: ___, ...file } = photo
+    for (let n = 0; n < messages; n++) {
+      const body = { body: '', type: 'file', ...file }
+      const path = `/v1/chat/conversations/${id}/messages`
+      expect((await service.call('POST', path, { token: ada.token, body })).status).toBe(201)
+    }
+    const before = runs
+    await service.call('DELETE', `/v1/files/${fileId}`, { token: ada.token })
+    return runs - before
+  }
+  const few = await runsFor(1)
+  expect((await runsFor(20)) - few).toBeLessThan(10)
 })
 
 test('no message, ticket or report shows the placeholder of a removed photo', async () => {

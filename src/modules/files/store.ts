@@ -1,5 +1,15 @@
 import { Type } from '@sinclair/typebox'
-import { and, desc, eq, getTableColumns, isNotNull, isNull, notLike, sql } from 'drizzle-orm'
+import {
+  and,
+  desc,
+  eq,
+  getTableColumns,
+  isNotNull,
+  isNull,
+  notLike,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
 import type { Picture } from '../../api/fields.ts'
 import type { Orm } from '../../db/open.ts'
 import {
@@ -27,6 +37,7 @@ export type FileRow = typeof files.$inferSelect
 export type FileStore = ReturnType<typeof createFileStore>
 
 export function createFileStore(orm: Orm) {
+  const sqlite = orm.$client
   const stored = (id: string) => and(eq(files.id, id), isNotNull(files.storedAt))
   const shown = (id: string) => and(stored(id), isNull(files.removedAt))
   const isUsed = (id: string): boolean => hasRow(orm, fileUses, eq(fileUses.fileId, id))
@@ -38,12 +49,12 @@ export function createFileStore(orm: Orm) {
       .innerJoin(files, eq(files.id, fileUses.fileId))
       .where(eq(fileUses.usedBy, usedBy))
       .all()
-  const selectMessages = (fileId: string) =>
+  const selectMessages = (fileId: string, which?: SQL) =>
     orm
       .select(getTableColumns(messages))
       .from(fileUses)
       .innerJoin(messages, eq(messages.id, fileUses.usedBy))
-      .where(eq(fileUses.fileId, fileId))
+      .where(and(eq(fileUses.fileId, fileId), which))
 
   return {
     insert(row: FileRow): void {
@@ -107,7 +118,13 @@ export function createFileStore(orm: Orm) {
     /** Removes size and placeholder of a file from the messages and tickets that show it. */
     clearPictures(id: string, idIn: (url: string) => string | undefined): void {
       const isOf = (url: string) => idIn(url) === id
-      for (const row of selectMessages(id).all()) {
+      // One statement for messages with one file: the same photo may be in thousands.
+      sqlite.run(
+        `UPDATE messages SET picture = NULL FROM file_uses
+         WHERE file_id = ? AND messages.id = used_by AND attachments IS NULL`,
+        [id],
+      )
+      for (const row of selectMessages(id, isNotNull(messages.attachments)).all()) {
         const one = and(eq(messages.conversationId, row.conversationId), eq(messages.seq, row.seq))
         orm
           .update(messages)
