@@ -30,7 +30,7 @@ export const reportPrefix = 'report:'
 /** `used_by` of the platform's logo. */
 export const logoUse = 'setting:logo_url'
 
-/** Milliseconds between the removal of a message and of its files, in the same write. */
+/** The removal of a message and of its files, in one write, takes less than this; ms. */
 const oneRemoval = 1_000
 
 export type FileRow = typeof files.$inferSelect
@@ -161,9 +161,8 @@ export function createFileStore(orm: Orm) {
         orm.update(reports).set({ excerpt: left }).where(eq(reportId, row.reportId)).run()
       }
     },
-    /** Removes sizes and placeholders from the removed message that showed a file. It is not among the file's uses, but the
-     *  file was removed with it, and later ones have lost the picture before. So no others are read: an account can have
-     *  thousands of files. */
+    /** Removes sizes and placeholders from the removed message that showed a file. It is no use of the file any more, but
+     *  both were removed in one write, so the index of removals leads to it. */
     clearRemoved(id: string): void {
       const { said, removedAt } = removedMessages
       const left = sql`json_set(${said}, '$.picture', null)`
