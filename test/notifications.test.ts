@@ -589,7 +589,8 @@ describe('retention', () => {
     expect(exported.body.notifications).toEqual(body.data)
     const leave = { token: ada.token, body: { password: 'correct horse' } }
     await service.call('DELETE', '/v1/users/me', leave)
-    expect(service.sqlite.query('SELECT count(*) AS n FROM notifications').get()).toEqual({ n: 0 })
+    const count = service.sqlite.query<{ n: number }, []>('SELECT count(*) AS n FROM notifications')
+    await waitFor(() => count.get()?.n === 0)
     expect((await notify({ title: 'too late' })).status).toBe(400)
   })
 })

@@ -1,3 +1,4 @@
+import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { filesIn, upload } from './support/files.ts'
 import { damageOf } from './support/recount.ts'
 import { type Person, startService } from './support/service.ts'
+import { watchRuns } from './support/statements.ts'
 import { waitFor } from './support/wait.ts'
 
 /** A spammer who wrote to two people, opened tickets and made a report, and an admin who answered. */
@@ -199,3 +201,58 @@ test('what a removed account left can be purged, by command as well; the last ad
   const nobody = await as(root)('GET', '/v1/admin/users/01ARZ3NDEKTSV4RRFFQ69G5FAV/purge')
   expect(nobody.status).toBe(404)
 })
+
+test('the removal of an account deletes its rows a hundred at a time', async () => {
+  const clock = createTestClock()
+  await using service = await startService({ clock })
+  const root = await service.registerAs('admin')
+  const [ada, other] = [await service.register(), await service.register()]
+  const { sqlite } = service
+  const many =
+    'WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 1000)'
+  const owned = [
+    `INSERT INTO refresh_tokens SELECT 'token ' || n, id, 'parent', ${clock.now() * 2}, 0, NULL
+       FROM sessions, many WHERE user_id = ?`,
+    `INSERT INTO sessions (id, user_id, created_at, last_used_at)
+       SELECT 'session ' || n, ?, 0, ${clock.now()} FROM many`,
+    `INSERT INTO deliveries SELECT ?, n, 'push', 'message_push', 'sent', 1, NULL, ${clock.now()} FROM many`,
+    `INSERT INTO notifications (user_id, id, type, title, body, data, in_app, created_at)
+       SELECT ?, n, 'follow_new', '', '', '{}', 1, ${clock.now()} FROM many`,
+  ]
+  for (const insert of owned) sqlite.run(`${many} ${insert}`, [ada.id])
+  sqlite.run('INSERT INTO follows VALUES (?, ?, 0)', [other.id, ada.id])
+  const largest = watchChanges(sqlite)
+  const path = `/v1/admin/users/${ada.id}`
+  expect((await service.call('DELETE', path, { token: root.token })).status).toBe(204)
+  const tables = ['refresh_tokens', 'sessions', 'deliveries', 'notifications', 'follows']
+  const count = (table: string) => {
+    const owner = table === 'follows' ? 'follower_id' : 'user_id'
+    const isOwn =
+      table === 'refresh_tokens'
+        ? 'session_id NOT IN (SELECT id FROM sessions WHERE user_id <> ?)'
+        : `${owner} = ?`
+    return sqlite.query<{ n: number }, [string]>(
+      `SELECT count(*) AS n FROM ${table} WHERE ${isOwn}`,
+    )
+  }
+  await waitFor(() => {
+    clock.advance(500)
+    return tables.every((table) => count(table).get(ada.id)?.n === 0)
+  })
+  expect(largest()).toBeLessThan(300)
+})
+
+/** @returns the function that reads the most rows that one statement has changed since */
+function watchChanges(sqlite: Database): () => number {
+  const total = sqlite.prepare<{ n: number }, []>('SELECT total_changes() AS n')
+  let [before, most, isReading] = [total.get()?.n ?? 0, 0, false]
+  watchRuns(() => {
+    if (isReading) return
+    isReading = true
+    const { n = 0 } = total.get() ?? {}
+    most = Math.max(most, n - before)
+    before = n
+    isReading = false
+  })
+  return () => most
+}

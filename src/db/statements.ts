@@ -67,6 +67,22 @@ export function listColumn(
 export const hasRow = (orm: Orm, table: SQLiteTable, which: SQL | undefined): boolean =>
   orm.select({ one: sql`1` }).from(table).where(which).limit(1).get() !== undefined
 
+/** Deletes at most `limit` of the rows that match.
+ *  @param key tells these rows apart
+ *  @returns the key of one of them; undefined when there was none */
+export function deleteSome(
+  orm: Orm,
+  key: SQLiteColumn,
+  which: SQL | undefined,
+  limit: number,
+): string | undefined {
+  const some = sql`SELECT ${key} FROM ${key.table} WHERE ${which} LIMIT ${limit}`
+  const deleted = orm.all<{ key: string }>(
+    sql`DELETE FROM ${key.table} WHERE ${which} AND ${key} IN (${some}) RETURNING ${key} AS key`,
+  )
+  return deleted.at(-1)?.key
+}
+
 /** Reads the rows of a table that match, in the order of a key, and in small chunks like `eachRow`. */
 export function eachOf<T extends SQLiteTable, K extends keyof T['$inferSelect'] & string>(
   orm: Orm,

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { deliveries } from '../db/schema.ts'
-import { eachOf, lazyStatements, listById } from '../db/statements.ts'
+import { deleteSome, eachOf, lazyStatements, listById } from '../db/statements.ts'
 import { type Clock, day } from '../lib/clock.ts'
 import { firstIdAt } from '../lib/ids.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
@@ -55,9 +55,8 @@ export function createDeliveryStore(orm: Orm, clock: Clock) {
     list: (userId: string, range: ListRange): Listing<DeliveryRow> =>
       listById(orm, range, { id: deliveries.id, which: of(userId) }),
     each: (userId: string) => eachOf(orm, deliveries, 'id', of(userId)),
-    deleteOfUser(userId: string): void {
-      orm.delete(deliveries).where(of(userId)).run()
-    },
+    erase: (userId: string, limit: number): string | undefined =>
+      deleteSome(orm, deliveries.id, of(userId), limit),
   }
 }
 

@@ -151,7 +151,6 @@ export function createAccountParts(core: Core, parts: Parts) {
     remove(user: UserRow, by: By, isPurge = false): void {
       const { id } = user
       mustNotBeLastAdmin(user)
-      sessionStore.deleteOfUser(id)
       oneTimeTokens.deleteOfUser(id)
       factors.deleteOfUser(id)
       forget(id)

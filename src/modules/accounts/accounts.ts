@@ -214,7 +214,13 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
         const { user_id: userId, is_purge: isPurge } = job
         if (isPurge) await purge(id, job, isStopping)
         if (isStopping()) return { againAfterMilliseconds: 0 }
-        for (const { erase } of [core.audit, core.outbox, ...others]) {
+        for (const { erase } of [
+          sessionStore,
+          core.audit,
+          core.outbox,
+          core.deliveries,
+          ...others,
+        ]) {
           const next = (limit: number, after?: string) => erase?.(userId, limit, after)
           await inPieces(core.write, next, { isStopping })
           if (isStopping()) return { againAfterMilliseconds: 0 }

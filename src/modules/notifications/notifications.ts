@@ -125,16 +125,16 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       notification_preferences: [preferencesView(preferences.list(userId))],
       deliveries: core.deliveries.each(userId).map(deliveryView),
     }),
-    /** Removes the name of a deleted user from other users' notifications. */
-    erase(userId: string, limit: number, after?: string) {
+    /** Deletes a deleted user's notifications, then removes their name from other users'. */
+    erase(userId: string, limit: number, after = '') {
+      if (store.deleteSome(userId, limit) !== undefined) return after
       const rows = store.listNaming(userId, limit, after)
       rows.forEach(notifier.eraseName)
       return rows.at(-1)?.id
     },
     forget(userId: string): void {
-      store.deleteOfUser(userId)
+      store.deletePreferences(userId)
       pushTokenStore.deleteOfUser(userId)
-      core.deliveries.deleteOfUser(userId)
     },
   } satisfies Module & Record<string, unknown>
 }

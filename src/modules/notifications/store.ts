@@ -6,7 +6,7 @@ import {
   notifications,
   users,
 } from '../../db/schema.ts'
-import { eachOf, listById, prepareInsert } from '../../db/statements.ts'
+import { deleteSome, eachOf, listById, prepareInsert } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { lazy } from '../../lib/lazy.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
@@ -151,8 +151,10 @@ export function createNotificationStore(orm: Orm) {
         .onConflictDoUpdate({ target: [userId, type], set: row })
         .run()
     },
-    deleteOfUser(userId: string) {
-      orm.delete(notifications).where(eq(notifications.userId, userId)).run()
+    /** @returns the id of a deleted notification; undefined when there was none */
+    deleteSome: (userId: string, limit: number): string | undefined =>
+      deleteSome(orm, notifications.id, eq(notifications.userId, userId), limit),
+    deletePreferences(userId: string) {
       orm.delete(notificationPreferences).where(eq(notificationPreferences.userId, userId)).run()
     },
   }

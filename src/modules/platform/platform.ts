@@ -56,9 +56,8 @@ export function createPlatform(
       followers: store.eachFollower(userId).map(viewFollow),
       calls: store.eachCall(userId).map((row) => row && viewCall(row)),
     }),
-    forget: store.deleteFollowsBy,
     erase(userId: string, limit: number) {
-      const last = store.deleteFollowers(userId, limit)
+      const last = store.deleteFollowsBy(userId, limit) ?? store.deleteFollowers(userId, limit)
       if (last === undefined) store.deleteAudience(userId)
       return last
     },

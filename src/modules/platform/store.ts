@@ -1,7 +1,7 @@
-import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys, type users } from '../../db/schema.ts'
-import { countRows, eachOf, listById } from '../../db/statements.ts'
+import { countRows, deleteSome, eachOf, listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
@@ -53,9 +53,9 @@ export function createFeedStore(orm: Orm) {
       const one = and(eq(follows.hostId, hostId), eq(follows.followerId, followerId))
       orm.delete(follows).where(one).run()
     },
-    deleteFollowsBy(followerId: string) {
-      orm.delete(follows).where(eq(follows.followerId, followerId)).run()
-    },
+    /** @returns the id of a host who is no longer followed; undefined when there was none */
+    deleteFollowsBy: (followerId: string, limit: number): string | undefined =>
+      deleteSome(orm, follows.hostId, eq(follows.followerId, followerId), limit),
     eachFollowed: (followerId: string) =>
       eachOf(orm, follows, 'hostId', eq(follows.followerId, followerId)),
     eachFollower: (hostId: string) =>
@@ -69,13 +69,8 @@ export function createFeedStore(orm: Orm) {
       orm.delete(audiences).where(eq(audiences.hostId, hostId)).run()
     },
     /** @returns the id of a deleted follower; undefined when there was none */
-    deleteFollowers(hostId: string, limit: number): string | undefined {
-      const some = sql`SELECT follower_id FROM ${follows} WHERE host_id = ${hostId} LIMIT ${limit}`
-      const which = sql`host_id = ${hostId} AND follower_id IN (${some})`
-      return orm
-        .all<{ id: string }>(sql`DELETE FROM ${follows} WHERE ${which} RETURNING follower_id AS id`)
-        .at(-1)?.id
-    },
+    deleteFollowers: (hostId: string, limit: number): string | undefined =>
+      deleteSome(orm, follows.followerId, eq(follows.hostId, hostId), limit),
     /** Counts enabled followers, except the given users. A trigger maintains `follower_count` without disabled users. */
     countFollowers(hostId: string, except: readonly string[]): number {
       const ofHost = eq(audiences.hostId, hostId)

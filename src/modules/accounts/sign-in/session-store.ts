@@ -1,7 +1,14 @@
 import { and, eq, gt, isNotNull, isNull, ne, type SQL } from 'drizzle-orm'
 import type { Orm } from '../../../db/open.ts'
 import { pushTokens, refreshTokens, sessions } from '../../../db/schema.ts'
-import { eachOf, listById, listColumn, prepareInsert, selectList } from '../../../db/statements.ts'
+import {
+  eachOf,
+  lazyStatements,
+  listById,
+  listColumn,
+  prepareInsert,
+  selectList,
+} from '../../../db/statements.ts'
 import { day } from '../../../lib/clock.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../../lib/principal.ts'
@@ -81,6 +88,16 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
   const openSessions = sqlite.prepare<OpenSession, [string, number]>(
     `SELECT id, user_id AS userId, ip FROM sessions WHERE id > ? AND revoked_at IS NULL ORDER BY id LIMIT ?`,
   )
+  const statement = lazyStatements(sqlite)
+  const firstOfUser = 'SELECT id FROM sessions WHERE user_id = ? ORDER BY id LIMIT ?'
+  const eraseTokens = statement<{ sessionId: string }, [string, number, number]>(
+    `DELETE FROM refresh_tokens WHERE hash IN
+       (SELECT hash FROM refresh_tokens WHERE session_id IN (${firstOfUser}) LIMIT ?)
+     RETURNING session_id AS sessionId`,
+  )
+  const eraseSessions = statement<{ id: string }, [string, number]>(
+    `DELETE FROM sessions WHERE id IN (${firstOfUser}) RETURNING id`,
+  )
   const isOpen = isNull(sessions.revokedAt)
 
   /** Ends open sessions.
@@ -157,8 +174,12 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
       revokeWhere(eq(sessions.userId, userId), now)
       orm.delete(pushTokens).where(eq(pushTokens.userId, userId)).run()
     },
-    deleteOfUser(userId: string) {
-      orm.delete(sessions).where(eq(sessions.userId, userId)).run()
+    /** Deletes some refresh tokens of a deleted user, then the sessions: a session may have thousands of tokens.
+     *  @returns the id of a session; undefined when there was none */
+    erase(userId: string, limit: number): string | undefined {
+      const tokens = eraseTokens().all(userId, limit, limit)
+      if (tokens.length === limit) return tokens.at(-1)?.sessionId
+      return eraseSessions().all(userId, limit).at(-1)?.id
     },
   }
 }
