@@ -1,4 +1,5 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
+import { Hmac } from 'node:crypto'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { startService } from './support/service.ts'
@@ -88,6 +89,18 @@ describe('a ban', () => {
     expect((await asRoot('DELETE', `${bans}/${body.id}`)).status).toBe(204)
     expect((await asRoot('DELETE', `${bans}/${body.id}`)).status).toBe(404)
     expect(await login('mallory@example.com')).toEqual([200, null])
+  })
+
+  test('costs a login no hash for each banned address', async () => {
+    const added = Array.from({ length: 20 }, (_, n) =>
+      asRoot('POST', bans, { kind: 'address', value: `banned-${n}@example.com` }),
+    )
+    for (const { status } of await Promise.all(added)) expect(status).toBe(201)
+    using hashes = spyOn(Hmac.prototype, 'update')
+    expect(await login('root@example.com')).toEqual([200, null])
+    const hashed = hashes.mock.calls.filter(([text]) => text === 'root@example.com')
+    // Before and after the password is checked.
+    expect(hashed).toHaveLength(2)
   })
 
   test.each([

@@ -33,9 +33,15 @@ export function networkText(text: string): string | undefined {
   return bits < 16 ? undefined : `${ipaddr.IPv6.networkAddressFromCIDR(cidr)}/${bits}`
 }
 
+/** Parses an address once, to look for it in many networks. */
+export function locate(ip: string): (network: Network) => boolean {
+  const address = ipaddr.isValid(ip) ? ipaddr.process(ip) : undefined
+  return (network) => address !== undefined && isWithin(address, network)
+}
+
 /** @param network as `networkText` returns it */
 export const isWithinNetwork = (ip: string, network: string): boolean =>
-  ipaddr.isValid(ip) && isWithin(ipaddr.process(ip), ipaddr.parseCIDR(network))
+  locate(ip)(ipaddr.parseCIDR(network))
 
 const isWithin = (address: Address, [base, bits]: Network) =>
   address.kind() === base.kind() && address.match(base, bits)

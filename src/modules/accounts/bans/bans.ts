@@ -17,7 +17,8 @@ import { inPieces } from '../../../db/pieces.ts'
 import { isoTime, parseTime, timeOrNull } from '../../../lib/clock.ts'
 import { AppError, invalidField } from '../../../lib/errors.ts'
 import { getById } from '../../../lib/ids.ts'
-import { isWithinNetwork, networkText } from '../../../lib/ip-network.ts'
+import { isWithinNetwork, locate, networkText, parseNetwork } from '../../../lib/ip-network.ts'
+import { lazy } from '../../../lib/lazy.ts'
 import type { ListRange } from '../../../lib/list-range.ts'
 import { normalizeEmail } from '../../../lib/text.ts'
 import { type BanKind, banKinds } from '../../../lib/vocabulary.ts'
@@ -58,6 +59,9 @@ export const banView = ({ createdAt, until, ...row }: BanRow): Static<typeof Ban
   until: timeOrNull(until),
 })
 
+/** A network is parsed when it is first compared. */
+const loaded = (row: BanRow) => ({ ...row, network: lazy(() => parseNetwork(row.value)) })
+
 const loopback = ['127.0.0.1', '::1']
 
 export type Bans = ReturnType<typeof createBans>
@@ -68,7 +72,7 @@ export function createBans(core: Core, parts: AccountParts) {
   const { hashAddress, sessionStore } = parts
   const { write, afterCommit, audit, hub, newId, clock } = core
   const store = createBanStore(core.orm)
-  let bans = store.listAll()
+  const bans = new Map(store.listAll().map((row) => [row.id, loaded(row)]))
 
   /** The stored form of a value; undefined when it is invalid. */
   function stored(kind: BanKind, text: string): string | undefined {
@@ -79,26 +83,29 @@ export function createBans(core: Core, parts: AccountParts) {
     return email && hashAddress(email)
   }
 
-  function covers({ kind, value }: Pick<BanRow, 'kind' | 'value'>, email: string): boolean {
-    if (kind === 'address') return value === hashAddress(email)
-    return kind === 'mail_domain' && `.${email.split('@')[1]}`.endsWith(`.${value}`)
+  /** Hashes the address once, for any number of bans. */
+  function coversEmail(email: string) {
+    const domain = `.${email.split('@')[1]}`
+    const hash = lazy(() => hashAddress(email))
+    return ({ kind, value }: Pick<BanRow, 'kind' | 'value'>): boolean =>
+      kind === 'address' ? value === hash() : kind === 'mail_domain' && domain.endsWith(`.${value}`)
   }
 
   function isBanned(email: string | undefined, ip: string): boolean {
     const now = clock.now()
-    const live = bans.filter(({ until }) => until === null || until > now)
-    return live.some((ban) =>
-      ban.kind === 'network'
-        ? isWithinNetwork(ip, ban.value)
-        : email !== undefined && covers(ban, email),
-    )
+    const isWithin = locate(ip)
+    const isOfEmail = email === undefined ? () => false : coversEmail(email)
+    return bans
+      .values()
+      .filter(({ until }) => until === null || until > now)
+      .some((ban) => (ban.kind === 'network' ? isWithin(ban.network()) : isOfEmail(ban)))
   }
 
   /** @throws validation_error for a ban that would lock out an admin, also one who is logged in from a network, its author,
    *  or everybody behind a proxy */
   function mustSpareOurs(kind: BanKind, value: string, ip: string | undefined) {
     const admins = parts.store.listAdmins()
-    if (admins.some(({ email }) => covers({ kind, value }, email)))
+    if (admins.some(({ email }) => coversEmail(email)({ kind, value })))
       throw invalidField('value', 'of_admin')
     if (kind !== 'network') return
     const proxies = core.config.trustedProxies.map(([address]) => address.toString())
@@ -119,12 +126,14 @@ export function createBans(core: Core, parts: AccountParts) {
     return open.at(-1)?.id
   }
 
-  function noteChange(action: 'ban_added' | 'ban_removed', { id, kind, value }: BanRow, by: By) {
+  function noteChange(action: 'ban_added' | 'ban_removed', row: BanRow, by: By) {
+    const { id, kind, value } = row
     // An address does not enter the audit log.
     const details = { kind, ...(kind !== 'address' && { value }) }
     audit.record({ action, ...by, target: { type: 'ban', id }, details })
     afterCommit(() => {
-      bans = store.listAll()
+      if (action === 'ban_added') bans.set(id, loaded(row))
+      else bans.delete(id)
     })
   }
 
