@@ -202,6 +202,30 @@ test('what a removed account left can be purged, by command as well; the last ad
   expect(nobody.status).toBe(404)
 })
 
+test('the messages of others are passed over in parts', async () => {
+  await using service = await startService()
+  const { token } = await service.registerAs('admin')
+  const [ada, bob] = [await service.register(), await service.register()]
+  const id = await service.openConversation(ada, bob)
+  let runs = 0
+  watchRuns(() => runs++)
+  const countRuns = async () => {
+    runs = 0
+    const { body } = await service.call('GET', `/v1/admin/users/${ada.id}/purge`, { token })
+    expect(body.messages).toBe(0)
+    return runs
+  }
+  await countRuns()
+  const before = await countRuns()
+  service.sqlite.run(
+    `WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 3000)
+     INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, created_at)
+     SELECT ?, n, 'message ' || n, ?, 'text', 'hi', 0 FROM many`,
+    [id, bob.id],
+  )
+  expect(await countRuns()).toBe(before + 3)
+})
+
 test('the removal of an account deletes its rows a hundred at a time', async () => {
   const clock = createTestClock()
   await using service = await startService({ clock })

@@ -37,7 +37,6 @@ type SentMessage = { message: MessageRow; replayed: boolean }
 
 /** Messages before and after a reported one in its excerpt. */
 const excerptNeighbours = 20
-const countedAtOnce = 200
 
 export type ChatService = ReturnType<typeof createChatService>
 
@@ -227,10 +226,10 @@ export function createChatService(core: Core, parts: ChatParts) {
     /** Counts the messages of a user whose text is still stored, in parts. */
     *countSentBy(userId: string) {
       for (let place = { conversationId: '', seq: 0 }; ; ) {
-        const rows = store.listSentBy(userId, place, countedAtOnce)
+        const rows = store.listExamined(userId, place)
         const last = rows.at(-1)
         if (!last) return
-        yield rows.length
+        yield rows.filter(({ isLeft }) => isLeft).length
         place = last
       }
     },
@@ -238,14 +237,17 @@ export function createChatService(core: Core, parts: ChatParts) {
     /** Removes messages of a user, also from what is kept for reports, inside a `write`. `after` names a conversation and a `seq` in it. */
     purge(userId: string, limit: number, after = ' 0') {
       const [conversationId = '', seq] = after.split(' ')
-      const rows = store.listSentBy(userId, { conversationId, seq: Number(seq) }, limit)
-      for (const message of rows) {
-        const conversation = store.find(message.conversationId)
-        if (conversation) removeMessage(message, conversation, undefined)
+      const rows = store.listExamined(userId, { conversationId, seq: Number(seq) })
+      const own = rows.filter(({ isLeft }) => isLeft).slice(0, limit)
+      for (const place of own) {
+        const conversation = store.find(place.conversationId)
+        const [message] = store.listMessages(place.conversationId, place.seq - 1, place.seq)
+        if (!conversation || !message) continue
+        removeMessage(message, conversation, undefined)
         store.deleteRemoved(message.id)
       }
-      const last = rows.at(-1)
-      return last && { last: `${last.conversationId} ${last.seq}`, count: rows.length }
+      const last = own.length === limit ? own.at(-1) : rows.at(-1)
+      return last && { last: `${last.conversationId} ${last.seq}`, count: own.length }
     },
 
     /** Finds or creates the conversation of two users.

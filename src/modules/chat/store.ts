@@ -18,6 +18,12 @@ export type ConversationRow = Omit<typeof conversations.$inferSelect, 'data'>
 
 export type ChatStore = ReturnType<typeof createChatStore>
 
+/** About a millisecond. */
+const examinedAtOnce = 1_000
+
+/** A message by its conversation and its number in it. */
+export type Place = { conversationId: string; seq: number }
+
 /** Read with every message, so without `data`. */
 const conversationFields = {
   id: conversations.id,
@@ -94,13 +100,12 @@ export function createChatStore(orm: Orm) {
     `SELECT conversation_id AS id, other_user_id AS otherUserId FROM participants
      WHERE user_id = ? AND conversation_id > ? ORDER BY conversation_id LIMIT ?`,
   )
-  const sentBy = sqlite.prepare<MessageRow, [string, string, number, number]>(
-    `SELECT ${messageColumns}
+  const examined = sqlite.prepare<Place & { isLeft: number }, [string, string, number, number]>(
+    `SELECT place AS conversationId, seq, sender_id = ?1
+       AND (deleted_at IS NULL OR id IN (SELECT message_id FROM removed_messages)) AS isLeft
      FROM (SELECT conversation_id AS place FROM participants WHERE user_id = ?1 AND conversation_id >= ?2)
        CROSS JOIN messages ON conversation_id = place
-     WHERE seq > iif(place = ?2, ?3, 0) AND sender_id = ?1
-       AND (deleted_at IS NULL OR id IN (SELECT message_id FROM removed_messages))
-     ORDER BY place, seq LIMIT ?4`,
+     WHERE seq > iif(place = ?2, ?3, 0) ORDER BY place, seq LIMIT ?4`,
   )
   const participant = (userId: string, conversationId: string) =>
     and(eq(participants.userId, userId), eq(participants.conversationId, conversationId))
@@ -240,12 +245,10 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
-    /** Messages of a user whose text is still stored, also for reports, by conversation and `seq`. */
-    listSentBy: (
-      userId: string,
-      after: { conversationId: string; seq: number },
-      limit: number,
-    ): MessageRow[] => sentBy.all(userId, after.conversationId, after.seq, limit),
+    /** The next messages in a user's conversations, by conversation and `seq`, of anybody: a read that looked for the user's own
+     *  could go through any number of others. `isLeft` tells that it is their own and its text still stored, also for reports. */
+    listExamined: (userId: string, after: Place) =>
+      examined.all(userId, after.conversationId, after.seq, examinedAtOnce),
     /** Every conversation of a user, by id: the order of the list changes with each message. */
     eachConversation,
     /** Every message that a user sent or received, by conversation, oldest first. Yields undefined for copies of the user's
