@@ -7,6 +7,7 @@ import { size, testAtLength } from './support/faults.ts'
 import { call, meet, startServer } from './support/process.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
+import { watchRuns } from './support/statements.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
 const anyHost = shared(() => startHost())
@@ -67,6 +68,26 @@ describe('a broadcast', () => {
     await disable(false)
     expect((await broadcast({ body: 'two' })).body).toMatchObject({ recipients_count: 2 })
     expect(await inbox(service, await service.login(banned.email))).toHaveLength(1)
+  })
+
+  test('counts its recipients without a statement for each block of the host', async () => {
+    await using started = await startHost()
+    const { service, host, broadcast } = started
+    let runs = 0
+    watchRuns(() => runs++)
+    const countRuns = async () => {
+      runs = 0
+      expect((await broadcast({ body: 'hi' })).body).toMatchObject({ recipients_count: 0 })
+      return runs
+    }
+    await countRuns()
+    const before = await countRuns()
+    for (const id of addFollowers(service.sqlite, host.id, 50)) {
+      const block = `INSERT INTO blocks (user_id, other_user_id, id, blocked_at) VALUES (?1, ?2, ?2, 0), (?2, ?1, NULL, NULL)`
+      service.sqlite.run(block, [host.id, id])
+    }
+    service.sqlite.run('DELETE FROM follows')
+    expect(await countRuns()).toBeLessThan(before + 25)
   })
 
   test('to few recipients is complete with its response: a conversation and an unread message for each', async () => {

@@ -27,9 +27,9 @@ export function createFeedStore(orm: Orm) {
        AND (SELECT disabled_at IS NULL FROM users WHERE id = follower_id)
      ORDER BY follower_id LIMIT ?`,
   )
-  const reachableFollower = sqlite.prepare<unknown, [string, string]>(
-    `SELECT 1 FROM follows JOIN users ON users.id = follower_id AND disabled_at IS NULL
-     WHERE host_id = ? AND follower_id = ?`,
+  const countReachable = sqlite.prepare<{ n: number }, [string, string]>(
+    `SELECT count(*) AS n FROM json_each(?) CROSS JOIN follows ON host_id = ? AND follower_id = value
+     WHERE (SELECT disabled_at IS NULL FROM users WHERE id = follower_id)`,
   )
   // `state` must be a literal: the partial index holds only active calls.
   const activeCall = sqlite.prepare<unknown, [string, string, number]>(
@@ -75,8 +75,7 @@ export function createFeedStore(orm: Orm) {
     countFollowers(hostId: string, except: readonly string[]): number {
       const ofHost = eq(audiences.hostId, hostId)
       const all = orm.select({ n: audiences.followerCount }).from(audiences).where(ofHost).get()
-      const left = except.filter((id) => reachableFollower.get(hostId, id) !== null)
-      return (all?.n ?? 0) - left.length
+      return (all?.n ?? 0) - (countReachable.get(JSON.stringify(except), hostId)?.n ?? 0)
     },
     listFollowers: (hostId: string, after: string, limit: number): string[] =>
       followersAfter.all(hostId, after, limit).map(({ id }) => id),
