@@ -273,6 +273,32 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     expect((await show(id)).messages).toHaveLength(2)
   })
 
+  testAtLength('a note that is stored after its ticket was opened again is no draft', async () => {
+    const eli = await customer('Eli')
+    const [id, other] = [await eli.open('Left and back'), await eli.open('Elsewhere')]
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('Left and back?')
+    const held = Promise.withResolvers<void>()
+    await page.route('**/notes', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    const field = page.locator('.composer').getByRole('textbox')
+    await page.keyboard.press('n')
+    await field.fill('Only once.')
+    await button('Add note').click()
+    await page.locator(`[data-id="${other}"] a`).click()
+    await said('Elsewhere?')
+    await page.locator(`[data-id="${id}"] a`).click()
+    await said('Left and back?')
+    await page.keyboard.press('n')
+    expect(await field.inputValue()).toBe('Only once.')
+    held.resolve()
+    await waitFor(async () => (await field.inputValue()) === '')
+    await page.unroute('**/notes')
+    expect((await show(id)).notes).toHaveLength(1)
+  })
+
   testAtLength(
     'a message stays while messages are pointed at, one that comes then, too',
     async () => {

@@ -18,6 +18,9 @@ const empty: Draft = { text: '', files: [] }
 const draftKey = (ticketId: string, kind: Kind) =>
   `hostline draft ${user.value?.id} ${ticketId} ${kind}`
 
+/** The composers that are shown: a reply may be stored after its ticket was left and opened again. */
+const shown = new Set<(key: string, sent: Draft) => void>()
+
 /** Rises with each draft that begins or ends. */
 const changes = signal(0)
 
@@ -44,20 +47,28 @@ export function useDrafts(ticketId: string) {
     })
   }
 
-  // Tabs that show the same ticket have one draft.
   useEffect(() => {
+    const kindOf = (key: string | null) => kinds.find((one) => keyOf(one) === key)
+    // Tabs that show the same ticket have one draft.
     const follow = ({ key }: StorageEvent) => {
-      const kind = kinds.find((one) => keyOf(one) === key)
+      const kind = kindOf(key)
       if (kind) setDrafts((before) => ({ ...before, [kind]: stored(keyOf(kind)) }))
     }
+    const forget = (key: string, sent: Draft) => {
+      const kind = kindOf(key)
+      if (kind) edit(kind, (before) => without(before, sent))
+    }
     addEventListener('storage', follow)
-    return () => removeEventListener('storage', follow)
+    shown.add(forget)
+    return () => {
+      removeEventListener('storage', follow)
+      shown.delete(forget)
+    }
   }, [ticketId])
 
-  /** Removes what was sent. What was attached meanwhile stays. */
   function clear(kind: Kind, sent: Draft) {
-    const isSent = new Set(sent.files.map(({ id }) => id))
-    edit(kind, ({ files }) => ({ text: '', files: files.filter(({ id }) => !isSent.has(id)) }))
+    edit(kind, (before) => without(before, sent))
+    for (const forget of shown) forget(keyOf(kind), sent)
   }
 
   /** The idempotency key of a draft: the same as long as its content is unchanged, also for an attempt of another tab. */
@@ -68,6 +79,12 @@ export function useDrafts(ticketId: string) {
   }
 
   return { drafts, edit, clear, attemptOf }
+}
+
+/** What was written and attached since then stays. */
+function without({ text, files }: Draft, sent: Draft): Draft {
+  const isSent = new Set(sent.files.map(({ id }) => id))
+  return { text: text === sent.text ? '' : text, files: files.filter(({ id }) => !isSent.has(id)) }
 }
 
 const isEmpty = ({ text, files }: Draft) => text === '' && files.length === 0
