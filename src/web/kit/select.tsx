@@ -13,6 +13,7 @@ type SelectProps<T extends string> = {
   /** In place of the chosen option's text. */
   text?: ComponentChildren
   class?: string
+  /** Looks disabled and keeps the focus. */
   isBusy?: boolean
   /** The label is visible, beside or above. */
   isField?: boolean
@@ -55,10 +56,10 @@ export function Select<T extends string>(props: SelectProps<T>) {
       aria-label={chosen === '' ? label : `${label}: ${chosen}`}
       aria-describedby={problem && `${id}-problem`}
       aria-invalid={problem ? true : undefined}
-      disabled={isBusy}
-      onClick={() => setOpen(!isOpen)}
+      aria-disabled={isBusy}
+      onClick={() => setOpen(!isOpen && !isBusy)}
       onKeyDown={(event) => {
-        if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
+        if (isBusy || (event.key !== 'ArrowDown' && event.key !== 'ArrowUp')) return
         event.preventDefault()
         setOpen(true)
       }}

@@ -55,6 +55,7 @@ export function Composer(props: ComposerProps) {
   /** The other one can be written meanwhile. */
   const sentKind = useRef<Kind>(undefined)
   const isReady = draft.text.trim() !== '' && sending.uploads.length === 0
+  const canSend = isReady && !sender.isBusy
 
   // A message that arrived after the first keystroke may be on the screen without having been read, until the refusal
   // says so.
@@ -63,7 +64,7 @@ export function Composer(props: ComposerProps) {
   begunAfter.current ??= seenId
 
   async function send() {
-    if (!isReady) return
+    if (!canSend) return
     const lastMessageId = begunAfter.current
     const tried = attemptOf(kind, draft)
     edit(kind, (before) => ({ ...before, tried }))
@@ -325,7 +326,7 @@ function SendButton({ kind, after, choose, isBusy, isReady }: SendButtonProps) {
   const action = after && isReply ? words.sendAnd[after] : isReply ? words.send : words.addNote
   return (
     <span class="split">
-      <Button submits tone="primary" title={words.sendHint} disabled={!isReady || isBusy}>
+      <Button submits tone="primary" title={words.sendHint} disabled={!isReady} isBusy={isBusy}>
         {isBusy ? words.sending : action}
       </Button>
       {isReply && (

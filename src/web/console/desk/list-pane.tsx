@@ -156,7 +156,11 @@ function ListHeader({ list, selection }: { list: TicketList; selection: Selectio
             tone="ghost"
             class="select-all"
             title={words.selectAllHint}
-            onClick={() => selection.keepOnly(list.items.map(({ id }) => id))}
+            onClick={() => {
+              selection.keepOnly(list.items.map(({ id }) => id))
+              // The button goes.
+              document.querySelector<HTMLElement>('.list-pane .virtual')?.focus()
+            }}
           >
             {words.selectAll}
           </Button>

@@ -1,5 +1,5 @@
 import { X } from 'lucide-preact'
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 import { Button, IconButton } from '../../kit/button.tsx'
 import { confirmAction } from '../../kit/dialog.tsx'
@@ -95,6 +95,7 @@ export function SelectionBar({ selection }: { selection: Selection }) {
   const { tickets, keepOnly } = selection
   const { run, start, stop, dismiss } = useRun()
   const isRunning = run !== undefined && !run.isOver
+  useFocusAfter(tickets[0]?.id, isRunning)
 
   async function apply(change: Change) {
     if (isRunning) return
@@ -166,6 +167,20 @@ export function SelectionBar({ selection }: { selection: Selection }) {
       <Changes isBusy={isRunning || tickets.length === 0} apply={apply} />
     </section>
   )
+}
+
+/** The button that had the focus goes with the selection or the run. */
+function useFocusAfter(firstId: string | undefined, isRunning: boolean) {
+  const before = useRef<{ firstId: string | undefined; isRunning: boolean }>(undefined)
+  useEffect(() => {
+    const left = before.current
+    before.current = { firstId, isRunning }
+    const isGone = left?.firstId !== undefined && firstId === undefined
+    const isOver = left?.isRunning === true && !isRunning
+    if (!(isGone || isOver) || document.activeElement !== document.body) return
+    const row = document.querySelector<HTMLElement>(`[data-id="${left?.firstId}"] a`)
+    ;(row ?? document.querySelector<HTMLElement>('.list-pane .virtual'))?.focus()
+  }, [firstId, isRunning])
 }
 
 function ClearShortcut({ clear }: { clear: () => void }) {

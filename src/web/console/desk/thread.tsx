@@ -42,6 +42,14 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   const { frame, content, isAtEnd, toEnd } = useStickToBottom(entries[0]?.id, entries.at(-1)?.id)
   useFoundWords(content, filter.value.q, `${entries[0]?.id} ${entries.at(-1)?.id}`)
   const older = useAction(loadOlder)
+  const hasOlder = ticket.messages_before !== undefined
+  const hadOlder = useRef(hasOlder)
+  // The button goes with the last earlier messages.
+  useLayoutEffect(() => {
+    const isGone = hadOlder.current && !hasOlder
+    hadOlder.current = hasOlder
+    if (isGone && document.activeElement === document.body) frame.current?.focus()
+  }, [hasOlder])
   const seenId = useRef(newest?.id)
   if (isAtEnd) seenId.current = newest?.id
 
@@ -61,7 +69,7 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
       <div class="thread" ref={frame} role="log" aria-label={words.messages} tabIndex={0}>
         <div class="timeline stack" ref={content}>
-          {ticket.messages_before !== undefined && (
+          {hasOlder && (
             <Button class="older" isBusy={older.isBusy} onClick={older.run}>
               {older.isBusy ? texts.kit.loading : words.earlier}
             </Button>
