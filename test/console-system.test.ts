@@ -174,6 +174,8 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await button('Show more').click()
     const deliveries = page.getByRole('list', { name: 'Deliveries' }).getByRole('listitem')
     await deliveries.nth(59).waitFor()
+    // The button is gone, and the first further row has the focus.
+    await deliveries.nth(50).locator(':focus').waitFor()
     await pages.register('Otto')
     await deliveryArrives(page, receiver)
     expect(await deliveries.count()).toBe(61)
@@ -262,6 +264,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
         null,
       ])
       expect(await name.inputValue()).toBe('Rooms')
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Save')
       await page.getByLabel('Days for which messages are kept').fill('30')
       await button('Save').click()
       await page.getByText('deletes: messages 0, tickets 0.').waitFor()

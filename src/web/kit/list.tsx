@@ -147,7 +147,11 @@ export const idIn = (item: object): string => ('id' in item ? String(item.id) : 
 export function RowList<T extends object>(props: RowListProps<T>) {
   const { label, list, empty, render, idOf = idIn } = props
   const { items, error, hasMore, loadMore, retry } = list
-  const { frame, onFocusIn } = useFocusAfterRemoval(items.map(idOf))
+  const { frame, onFocusIn, expectMore } = useFocusAfterRemoval(items.map(idOf))
+  function showMore() {
+    expectMore()
+    loadMore()
+  }
   const hasFailed = error !== undefined && !list.isStale
   return (
     <div class="stack" ref={frame} tabIndex={-1}>
@@ -166,12 +170,13 @@ export function RowList<T extends object>(props: RowListProps<T>) {
         )
       )}
       {hasFailed && <Failure error={error} retry={retry} />}
-      {error === undefined && hasMore && <Button onClick={loadMore}>{texts.kit.showMore}</Button>}
+      {error === undefined && hasMore && <Button onClick={showMore}>{texts.kit.showMore}</Button>}
     </div>
   )
 }
 
-/** When the focused row is removed, the row in its place gets the focus. */
+/** When the focused row is removed, the row in its place gets the focus. So does the first further row when the button
+ *  for more goes. */
 function useFocusAfterRemoval(ids: string[]) {
   const frame = useRef<HTMLDivElement>(null)
   const focused = useRef<{ id: string; index: number }>(undefined)
@@ -189,7 +194,10 @@ function useFocusAfterRemoval(ids: string[]) {
     const id = closest(event, '[data-id]')?.dataset['id']
     focused.current = id === undefined ? undefined : { id, index: ids.indexOf(id) }
   }
-  return { frame, onFocusIn }
+  const expectMore = () => {
+    focused.current = { id: '', index: ids.length }
+  }
+  return { frame, onFocusIn, expectMore }
 }
 
 type ListPageProps<T> = RowListProps<T> & {

@@ -96,7 +96,11 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
   }
 
   return (
-    <form class="settings" onSubmit={form.onSubmit} noValidate>
+    <form
+      class="settings"
+      onSubmit={(event) => (isChanged ? form.onSubmit(event) : event.preventDefault())}
+      noValidate
+    >
       <Problems.Provider value={form.problems}>
         <div class="stack">
           {groupNames.map((group) => (
@@ -121,7 +125,7 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
         <div class="save stack tight">
           <Problem text={form.problem} />
           <div class="row">
-            <Button submits tone="primary" disabled={!isChanged || form.isBusy}>
+            <Button submits tone="primary" isBusy={!isChanged || form.isBusy}>
               {texts.kit.save}
             </Button>
             {isChanged && <Button onClick={() => setDraft({})}>{words.discard}</Button>}
