@@ -169,6 +169,10 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       await page.getByRole('heading', { name: 'Harassment' }).waitFor()
       await page.getByText('Live').waitFor()
       const before = await viewed()
+      for (const view of ['Resolved', 'Open']) {
+        await page.getByRole('link', { name: view, exact: true }).click()
+        await page.getByRole('list', { name: `${view} reports` }).waitFor()
+      }
       await page.mouse.move(0, 0)
       const { id } = (await report({ user_id: (await pages.register('Quinn')).id, reason: 'spam' }))
         .body

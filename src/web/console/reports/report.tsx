@@ -26,13 +26,15 @@ const listRoute = 'GET /v1/admin/reports'
 
 type ReportProps = { report: ReportDetail }
 
-/** @param isListed false once a colleague has resolved it */
-export function ReportDetails({ id, isListed }: { id: string; isListed: boolean }) {
+/** @param isListed false once a colleague has resolved it; undefined while the open ones are not shown */
+export function ReportDetails(props: { id: string; isListed: boolean | undefined }) {
+  const { id, isListed } = props
   // Each read of a report is recorded in the audit log.
   const found = useQuery(route, { params: { id } }, { isOnce: true })
   const { data } = found
   const wasListed = useRef(isListed)
   useEffect(() => {
+    if (isListed === undefined) return
     if (wasListed.current && !isListed && data?.status === 'open') found.reload()
     wasListed.current = isListed
   }, [isListed])

@@ -65,7 +65,7 @@ export function ReportsPage() {
           <ReportDetails
             key={id}
             id={id}
-            isListed={list.items.some((report) => report.id === id)}
+            isListed={status === 'open' ? list.data?.some((report) => report.id === id) : undefined}
           />
         )
       }
