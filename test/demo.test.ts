@@ -242,7 +242,19 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
   testAtLength(
     'a reply of support arrives at once, with a notification that opens it',
     async () => {
+      const held = Promise.withResolvers<void>()
+      await page.route('**/v1/chat/conversations', async (route) => {
+        await held.promise
+        await route.continue()
+      })
+      await left.tab('Chat').click()
+      const found = page.waitForResponse(/\/conversations\/\w+$/)
+      await left.press(await writeToOther())
       await left.tab('Tickets').click()
+      held.resolve()
+      await (await found).finished()
+      await page.unrouteAll()
+      // Whoever has gone elsewhere stays there.
       await left.panel.getByRole('link', { name: 'New ticket' }).click()
       await left.panel.getByLabel('Subject').fill('My second invoice')
       await left.panel.getByLabel('How can support help?').fill('The address is wrong')

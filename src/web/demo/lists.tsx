@@ -14,7 +14,7 @@ import { count } from '../kit/format.ts'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { Time } from '../kit/time.tsx'
-import { go, linkTo } from './place.ts'
+import { go, linkTo, placeOf } from './place.ts'
 import { PushOptIn } from './push-opt-in.tsx'
 import { otherSide, sessions, useMe } from './session.ts'
 
@@ -69,7 +69,12 @@ function NewConversation() {
   const { side, inbox, user } = useMe()
   const text = texts.demo.chat
   const other = sessions[otherSide(side)].user.value
-  const begin = useAction(async (userId: string) => go(side, 'chat', await inbox.open(userId)))
+  const begin = useAction(async (userId: string) => {
+    const conversationId = await inbox.open(userId)
+    const { tab, id } = placeOf(side)
+    // The person may have gone elsewhere.
+    if (tab === 'chat' && id === undefined) go(side, 'chat', conversationId)
+  })
   return (
     <div class="stack tight begin">
       {other && other.id !== user.id ? (
