@@ -48,7 +48,7 @@ export function Entrance({ session }: { session: Session }) {
         />
         <PasswordField name="password" isNew={isNew} />
       </Problems.Provider>
-      <p class="error" role="alert">
+      <p class="error" role="alert" tabIndex={-1}>
         {problemText(error, mode)}
       </p>
       <button type="submit" class="button primary" disabled={isBusy}>

@@ -253,7 +253,7 @@ function List<T extends { id: string }>({ label, list, icon, words, render }: Li
       {status === 'failed' && <Failure error={error} retry={reload} />}
       {status === 'loading' && <Loading />}
       {status === 'ready' && hasMore && (
-        <Button tone="ghost" class="more" disabled={isLoadingMore} onClick={loadMore}>
+        <Button tone="ghost" class="more" isBusy={isLoadingMore} onClick={loadMore}>
           {texts.kit.showMore}
         </Button>
       )}

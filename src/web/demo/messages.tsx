@@ -75,7 +75,7 @@ export function MessageList({ thread, conversationId }: MessageListProps) {
 function EarlierButton({ thread: { isLoadingMore, loadEarlier } }: { thread: Thread }) {
   const button = useInView<HTMLButtonElement>((isInSight) => isInSight && loadEarlier())
   return (
-    <Button tone="ghost" class="more" of={button} disabled={isLoadingMore} onClick={loadEarlier}>
+    <Button tone="ghost" class="more" of={button} isBusy={isLoadingMore} onClick={loadEarlier}>
       {isLoadingMore ? texts.kit.loading : texts.demo.chat.earlier}
     </Button>
   )

@@ -38,7 +38,7 @@ export function PushOptIn() {
       <div class="stack tight">
         <p>{text[state]}</p>
         {(state === 'on' || state === 'off' || state === 'failed') && (
-          <Button disabled={action.isBusy} onClick={() => action.run()}>
+          <Button isBusy={action.isBusy} onClick={() => action.run()}>
             {state === 'on' ? text.end : text.begin}
           </Button>
         )}

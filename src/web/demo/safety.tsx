@@ -29,12 +29,20 @@ export function BlockButton({ person }: { person: Person }) {
 
 /** Replaces the composer. */
 export function BlockedNotice({ person: { id, display_name: name } }: { person: Person }) {
-  const { blocks } = useMe()
+  const { blocks, side } = useMe()
   const text = texts.demo.safety
+  async function unblock() {
+    await blocks.remove(id)
+    // The composer takes the place of the button.
+    requestAnimationFrame(() => {
+      if (document.activeElement !== document.body) return
+      document.querySelector<HTMLElement>(`.panel.${side} .composer textarea`)?.focus()
+    })
+  }
   return (
     <div class="notice blocked">
       <p>{fill(text.blocked, { name })}</p>
-      <ActionButton texts={{ button: text.unblock }} work={() => blocks.remove(id)} />
+      <ActionButton texts={{ button: text.unblock }} work={unblock} />
     </div>
   )
 }

@@ -49,7 +49,7 @@ function Said({ opened, id }: { opened: Ticket; id: string }) {
     <div class="scroll from-end" tabIndex={0} role="log" aria-label={ticket?.subject}>
       <div class="messages">
         {hasMore && (
-          <Button tone="ghost" class="more" disabled={isLoadingMore} onClick={loadEarlier}>
+          <Button tone="ghost" class="more" isBusy={isLoadingMore} onClick={loadEarlier}>
             {isLoadingMore ? texts.kit.loading : chat.earlier}
           </Button>
         )}
@@ -208,7 +208,7 @@ export function NewTicketForm() {
       </p>
       <div class="row between">
         <AttachButton label={texts.demo.attach} take={uploads.sending.take} />
-        <Button submits tone="primary" disabled={creation.isBusy || uploads.isUploading}>
+        <Button submits tone="primary" isBusy={creation.isBusy || uploads.isUploading}>
           {text.send}
         </Button>
       </div>
