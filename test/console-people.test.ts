@@ -352,6 +352,25 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       const [hana] = hosts
       const { body } = await pages.as(hana?.token ?? '')('GET', '/v1/notifications')
       expect(body.data).toMatchObject([{ type: 'broadcast', title: 'New opening hours' }])
+      // Whoever has gone elsewhere before the response stays there.
+      const held = Promise.withResolvers<void>()
+      await page.route('**/v1/admin/notifications', async (route) => {
+        await held.promise
+        await route.continue()
+      })
+      await page.getByLabel('A role').check()
+      await page.getByLabel('Title').fill('Closed in August')
+      await page.getByLabel('Text').fill('We are back in September.')
+      const stored = page.waitForResponse('**/v1/admin/notifications')
+      await page.getByRole('button', { name: 'Send…' }).click()
+      await agree('Send to 3 people')
+      await show('People')
+      held.resolve()
+      await (await stored).finished()
+      await page.unroute('**/v1/admin/notifications')
+      await page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))')
+      expect(new URL(page.url()).pathname).toBe('/console/people')
+      await show('Broadcast')
       await expectNarrowAccessible(page)
     },
   )

@@ -40,6 +40,11 @@ export function navigate(to: string, how: 'push' | 'replace' = 'push'): void {
   address.value = next
 }
 
+/** Navigates from a page that is still shown: the user may have gone elsewhere before the response came. */
+export function navigateFrom(from: string, to: string, how?: 'replace'): void {
+  if (path.peek() === from) navigate(to, how)
+}
+
 /** The URL with a changed query; undefined or empty removes a parameter. */
 export function withQuery(changes: Record<string, string | undefined>, pathname = path.value) {
   const params = new URLSearchParams(query.value)

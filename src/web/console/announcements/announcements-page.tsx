@@ -14,7 +14,7 @@ import { Choices, SearchField, TextArea, TextField } from '../../kit/field.tsx'
 import { useFocusOnProblem } from '../../kit/form.tsx'
 import { count, plural } from '../../kit/format.ts'
 import { RowList, Section } from '../../kit/list.tsx'
-import { navigate } from '../../kit/router.ts'
+import { navigateFrom } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { fill, texts } from '../../kit/texts.tsx'
@@ -37,6 +37,7 @@ import {
 
 const words = texts.console.announcements
 const history = 'GET /v1/admin/notifications'
+const page = '/console/announcements'
 
 export function AnnouncementsPage() {
   const id = selectedId()
@@ -167,7 +168,7 @@ async function send() {
   const sent = await post(announcementOf(given))
   if (!sent) return
   clearDraft()
-  navigate(`/console/announcements/${sent.broadcast_id}`)
+  navigateFrom(page, `${page}/${sent.broadcast_id}`)
 }
 
 /** @returns undefined when an earlier attempt with this key has succeeded, but the draft was changed since then */

@@ -8,7 +8,7 @@ import { Choices, TextArea, TextField } from '../../kit/field.tsx'
 import { askForm } from '../../kit/form.tsx'
 import { deviceOf } from '../../kit/format.ts'
 import { Facts, Loaded, Section } from '../../kit/list.tsx'
-import { navigate, useTitle, withQuery } from '../../kit/router.ts'
+import { navigate, navigateFrom, useTitle, withQuery } from '../../kit/router.ts'
 import { Filled, fill, language, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
@@ -380,7 +380,7 @@ function Data({ person }: PersonProps) {
   const isOnlyAdmin = useIsOnlyAdmin(id)
   function leave() {
     patchItem(listRoute, id, undefined)
-    navigate(withQuery({}, '/console/people'), 'replace')
+    navigateFrom(`/console/people/${id}`, withQuery({}, '/console/people'), 'replace')
   }
   return (
     <Section title={words.data}>

@@ -5,7 +5,7 @@ import { ActionButton, Button } from '../../kit/button.tsx'
 import { showOnce } from '../../kit/copy.tsx'
 import { count, plural } from '../../kit/format.ts'
 import { Loaded, RowList, Section } from '../../kit/list.tsx'
-import { navigate } from '../../kit/router.ts'
+import { navigateFrom } from '../../kit/router.ts'
 import { Empty } from '../../kit/states.tsx'
 import { Filled, fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
@@ -15,6 +15,7 @@ import { askForWebhook, WebhookBadge, webhooksRoute } from './webhooks.tsx'
 const words = texts.console.system.webhooks
 const system = texts.console.system
 const route = 'GET /v1/admin/webhooks/{id}'
+const listAddress = '/console/system/webhooks'
 const deliveriesRoute = 'GET /v1/admin/webhooks/{id}/deliveries'
 const retryRoute = 'POST /v1/admin/webhooks/{id}/deliveries/{delivery_id}/retry'
 type TestResult = Answer<'POST /v1/admin/webhooks/{id}/test'>
@@ -30,7 +31,7 @@ export function WebhookPage({ id }: { id: string }) {
   }
   return (
     <>
-      <a class="row small back" href="/console/system/webhooks">
+      <a class="row small back" href={listAddress}>
         <ChevronLeft /> {words.all}
       </a>
       <Loaded from={webhook} loading={<div class="card" />}>
@@ -168,7 +169,7 @@ function Actions({ webhook, showResult }: ActionsProps) {
         work={async () => {
           const refreshes: [typeof webhooksRoute] = [webhooksRoute]
           await mutate('DELETE /v1/admin/webhooks/{id}', { params }, { refreshes })
-          navigate('/console/system/webhooks', 'replace')
+          navigateFrom(`${listAddress}/${id}`, listAddress, 'replace')
         }}
       />
     </div>
