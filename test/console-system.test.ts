@@ -276,6 +276,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await follow('Mails')
     await choose(page, 'Language', 'Deutsch')
     await button('Edit Confirm the address').click()
+    await page.locator('.mails input:focus').waitFor()
     await page.getByLabel('Subject').fill('{platform}: hallo {x}')
     // It is kept while something else is shown.
     for (const language of ['English', 'Deutsch']) await choose(page, 'Language', language)
@@ -286,6 +287,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await expectAccessible(page)
     await button('Save').click()
     await page.getByText('Own text').waitFor()
+    await page.locator('.mails button:focus', { hasText: 'Edit' }).waitFor()
     await page.reload()
     await page.getByRole('heading', { name: 'Rooms: hallo' }).waitFor()
     await expectNarrowAccessible(page)
@@ -312,6 +314,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await button('Discard').waitFor()
     expect(await questions.inputValue()).toBe('help@example.com')
     await button('Discard').click()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Save')
     await follow('Mails')
     await choose(page, 'Language', 'English')
     for (const mail of ['Confirm the address', 'New password']) {

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { Problem, Problems, TextArea, TextField } from '../../kit/field.tsx'
@@ -42,9 +43,12 @@ export function Mails() {
             {({ kinds }) => (
               <ul class="mails">
                 {kinds.map((kind) => (
-                  <li key={`${kind.kind} ${lang}`} class="card stack tight" lang={lang}>
-                    <Mail kind={kind} lang={lang} own={stored[kind.kind]?.[lang] ?? {}} />
-                  </li>
+                  <Mail
+                    key={`${kind.kind} ${lang}`}
+                    kind={kind}
+                    lang={lang}
+                    own={stored[kind.kind]?.[lang] ?? {}}
+                  />
                 ))}
               </ul>
             )}
@@ -77,8 +81,9 @@ function Mail({ kind, lang, own }: MailProps) {
   }
   const usual = kind.texts[lang]
   const shown = draft?.text ?? own
+  const frame = useFocusAfter(draft !== undefined)
   return (
-    <>
+    <li class="card stack tight" lang={lang} ref={frame}>
       <div class="row between">
         <strong title={name}>{words.kinds[name]}</strong>
         {own.subject || own.body ? <span class="badge">{words.own}</span> : null}
@@ -93,8 +98,21 @@ function Mail({ kind, lang, own }: MailProps) {
       </div>
       {draft && <Editor kind={kind} lang={lang} draft={draft} change={setDraft} />}
       <MailPreview mail={{ kind: name, lang, ...shown }} />
-    </>
+    </li>
   )
+}
+
+/** The pressed button goes when the editor opens or closes: the first field or button gets the focus. */
+function useFocusAfter(isOpen: boolean) {
+  const frame = useRef<HTMLLIElement>(null)
+  const before = useRef(isOpen)
+  useEffect(() => {
+    const hasChanged = before.current !== isOpen
+    before.current = isOpen
+    if (!hasChanged || document.activeElement !== document.body) return
+    frame.current?.querySelector<HTMLElement>('input, button')?.focus()
+  }, [isOpen])
+  return frame
 }
 
 type EditorProps = Omit<MailProps, 'own'> & {

@@ -95,6 +95,12 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
     setDraft(isBack ? others : { ...others, [name]: { value, before } })
   }
 
+  function discard() {
+    setDraft({})
+    // The pressed button goes.
+    document.querySelector<HTMLElement>('.settings .save button')?.focus()
+  }
+
   return (
     <form
       class="settings"
@@ -128,7 +134,7 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
             <Button submits tone="primary" isBusy={!isChanged || form.isBusy}>
               {texts.kit.save}
             </Button>
-            {isChanged && <Button onClick={() => setDraft({})}>{words.discard}</Button>}
+            {isChanged && <Button onClick={discard}>{words.discard}</Button>}
           </div>
         </div>
       </Problems.Provider>
