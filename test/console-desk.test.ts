@@ -628,6 +628,32 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await pages.openConsole('/console/desk')
   })
 
+  testAtLength('after a restore the open ticket loses what it has undone', async () => {
+    const rae = await customer('Rae')
+    const id = await rae.open('Restored')
+    await rae.write(id, 'Undone.')
+    let resync = () => {}
+    const tab = await page.context().newPage()
+    await tab.routeWebSocket(/\/chat\/ws/, (socket) => {
+      socket.connectToServer()
+      const frame = { type: 'resync', newest_message_id: '0'.repeat(26) }
+      resync = () => socket.send(JSON.stringify(frame))
+    })
+    await tab.goto(`${pages.base}/console/desk/${id}?view=all`)
+    const log = tab.getByRole('log')
+    await log.getByText('Undone.').waitFor()
+    await tab.getByText('Live').waitFor()
+    await tab.route(`**${tickets}/${id}`, async (route) => {
+      const response = await route.fetch()
+      const { messages, ...ticket } = await response.json()
+      await route.fulfill({ response, json: { ...ticket, messages: messages.slice(0, 1) } })
+    })
+    resync()
+    await log.getByText('Undone.').waitFor({ state: 'detached' })
+    await log.getByText('Restored?').waitFor()
+    await tab.close()
+  })
+
   testAtLength('on a phone only the list or the ticket is visible', async () => {
     const eva = await customer('Eva')
     for (const subject of ['One more', 'And a third']) await eva.open(subject)
