@@ -102,7 +102,8 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     },
     eventData: {
       'notification.created'({ user_id = '', notification_id = '' }) {
-        const row = store.find(user_id, notification_id)
+        // Those of a deleted user are gone, too, although a job still deletes them.
+        const row = store.findPerson(user_id) && store.find(user_id, notification_id)
         return row && { notification: { ...notificationView(row), user_id } }
       },
       'broadcast.completed'({ announcement_id = '' }) {
