@@ -535,6 +535,7 @@ describe('mail', () => {
     ])
     const body = { password: 'correct horse' }
     await service.call('DELETE', '/v1/users/me', { token: ada.token, body })
+    await waitFor(() => left().length < 2)
     expect(left()).toEqual([bob.id])
     clock.advance(31 * 86_400_000)
     await waitFor(() => left().length === 0)
