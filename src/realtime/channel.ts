@@ -7,6 +7,7 @@ import { createKeyedSemaphore, createSemaphore } from '../lib/concurrency.ts'
 import { asAppError } from '../lib/error-body.ts'
 import { AppError, throttled } from '../lib/errors.ts'
 import type { Locale } from '../lib/i18n.ts'
+import { parseId } from '../lib/ids.ts'
 import { type Limit, TokenBucket } from '../lib/limits.ts'
 import { createLru } from '../lib/lru.ts'
 import type { UserPrincipal } from '../lib/principal.ts'
@@ -24,8 +25,6 @@ import {
 import { closeCodes, type Peer } from './hub.ts'
 
 export type Replay = {
-  /** @returns the id after which the replay begins */
-  start(since: string): string
   /** @throws resync when more messages are missing than a replay sends */
   read(reader: Peer, since: string): Iterable<ReplayPart>
   /** @returns the id after which a new client's messages begin */
@@ -229,7 +228,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
       return new Connection(principal, {
         locale,
         withheld: new Set(withheld),
-        since: since === undefined ? undefined : replay.start(since),
+        since: since === undefined ? undefined : parseId(since),
         buckets: bucketsOf(principal.userId),
         onSent: counts.sent,
         onUnsent: (connection, bytes, hasRead) =>

@@ -59,7 +59,6 @@ export function createCatchUp(store: InboxStore) {
   }
 
   const replay: Replay = {
-    start: idIn,
     read: readParts,
     position: (userId) => store.findPosition(userId) || lowestId,
   }

@@ -102,7 +102,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     },
     eventData: {
       'notification.created'({ user_id = '', notification_id = '' }) {
-        // Those of a deleted user are gone, too, although a job still deletes them.
+        // A notification of a deleted user counts as gone, although a job still deletes it.
         const row = store.findPerson(user_id) && store.find(user_id, notification_id)
         return row && { notification: { ...notificationView(row), user_id } }
       },

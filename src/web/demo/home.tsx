@@ -1,11 +1,12 @@
 import { Bell, LifeBuoy, LogOut, MessageCircle } from 'lucide-preact'
 import type { ComponentType } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId } from 'preact/hooks'
 import type { User } from '../../../client/src/client.ts'
 import { useStore } from '../../../client/src/preact.ts'
 import { openBlocks, openInbox, openNotifications } from '../../../client/src/state.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { IconButton } from '../kit/button.tsx'
+import { useFocusWhenLost } from '../kit/form.tsx'
 import { language, texts } from '../kit/texts.tsx'
 import { ConversationList, NotificationList, TicketList, UnreadBadge } from './lists.tsx'
 import { go, linkTo, placeOf, type Tab, tabs } from './place.ts'
@@ -89,7 +90,7 @@ function Tabs({ unread }: { unread: Record<Tab, number> }) {
 function Body() {
   const { side } = useMe()
   const { tab, id } = placeOf(side)
-  const element = useFocusWhenLost(`${tab} ${id}`)
+  const element = useFocusWhenLost<HTMLDivElement>(`${tab} ${id}`, 'textarea, .form input')
   return (
     <div class="panel-body" ref={element} tabIndex={-1}>
       {tab === 'chat' && (id ? <ThreadView key={id} conversationId={id} /> : <ConversationList />)}
@@ -97,21 +98,6 @@ function Body() {
       {tab === 'notifications' && <NotificationList />}
     </div>
   )
-}
-
-/** The focused element may be gone after navigation: the focus then moves to the composer, or else to the view. */
-function useFocusWhenLost(place: string) {
-  const element = useRef<HTMLDivElement>(null)
-  const before = useRef(place)
-  useEffect(() => {
-    const hasMoved = before.current !== place
-    before.current = place
-    if (!hasMoved || document.activeElement !== document.body) return
-    const field = element.current?.querySelector<HTMLElement>('textarea, .form input')
-    const target = field ?? element.current
-    target?.focus()
-  }, [place])
-  return element
 }
 
 /** @param id of a ticket, or `new` */

@@ -112,3 +112,18 @@ function refuse(event: Event) {
   event.preventDefault()
   event.stopImmediatePropagation()
 }
+
+/** The focused element may be gone after a change of `state`: the focus then moves to the first `wanted` element, or else to
+ *  the frame. */
+export function useFocusWhenLost<T extends HTMLElement>(state: unknown, wanted: string) {
+  const frame = useRef<T>(null)
+  const before = useRef(state)
+  useEffect(() => {
+    const hasChanged = before.current !== state
+    before.current = state
+    if (!hasChanged || document.activeElement !== document.body) return
+    const target = frame.current?.querySelector<HTMLElement>(wanted) ?? frame.current
+    target?.focus()
+  }, [state])
+  return frame
+}

@@ -81,7 +81,7 @@ export function useDrafts(ticketId: string) {
   return { drafts, edit, clear, attemptOf }
 }
 
-/** What was written and attached since then stays. */
+/** Removes what was sent from a draft; later text and files stay. */
 function without({ text, files }: Draft, sent: Draft): Draft {
   const isSent = new Set(sent.files.map(({ id }) => id))
   return { text: text === sent.text ? '' : text, files: files.filter(({ id }) => !isSent.has(id)) }

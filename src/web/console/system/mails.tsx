@@ -1,9 +1,8 @@
 import { signal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { Problem, Problems, TextArea, TextField } from '../../kit/field.tsx'
-import { useForm } from '../../kit/form.tsx'
+import { useFocusWhenLost, useForm } from '../../kit/form.tsx'
 import { Loaded } from '../../kit/list.tsx'
 import { navigate, query, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
@@ -81,7 +80,8 @@ function Mail({ kind, lang, own }: MailProps) {
   }
   const usual = kind.texts[lang]
   const shown = draft?.text ?? own
-  const frame = useFocusAfter(draft !== undefined)
+  // The pressed button goes when the editor opens or closes.
+  const frame = useFocusWhenLost<HTMLLIElement>(draft !== undefined, 'input, button')
   return (
     <li class="card stack tight" lang={lang} ref={frame}>
       <div class="row between">
@@ -100,19 +100,6 @@ function Mail({ kind, lang, own }: MailProps) {
       <MailPreview mail={{ kind: name, lang, ...shown }} />
     </li>
   )
-}
-
-/** The pressed button goes when the editor opens or closes: the first field or button gets the focus. */
-function useFocusAfter(isOpen: boolean) {
-  const frame = useRef<HTMLLIElement>(null)
-  const before = useRef(isOpen)
-  useEffect(() => {
-    const hasChanged = before.current !== isOpen
-    before.current = isOpen
-    if (!hasChanged || document.activeElement !== document.body) return
-    frame.current?.querySelector<HTMLElement>('input, button')?.focus()
-  }, [isOpen])
-  return frame
 }
 
 type EditorProps = Omit<MailProps, 'own'> & {
