@@ -16,7 +16,14 @@ export type Load = {
   /** Prefix of the names, different from that of an earlier load on the same database. */
   prefix?: string
 }
-export type Order = Load & { target: Target; base: string; serverPid: number; seconds: number }
+export type Order = Load & {
+  target: Target
+  base: string
+  serverPid: number
+  seconds: number
+  /** Seconds of load that do not count, before the others; 1 by default. */
+  warmUp?: number
+}
 /** Times in ms; `cpu` is the server's CPU time in µs for each, only when nothing else ran. */
 export type Series = { rate: number; p50: number; p99: number; cpu: number | null }
 export type Result = { sends: Series | null; reads: Series | null; rssMegabytes: number }
@@ -29,14 +36,13 @@ type Pair = {
   frame: string
 }
 
-const warmUpMilliseconds = 1_000
 /** Password hashing keeps the server busy, so few people register at a time. */
 const pairsAtOnce = 32
 const body = 'a message of the usual length, as people write them all day'
 const json = { 'content-type': 'application/json' }
 
 const order = JSON.parse(process.argv[2] ?? '{}') as Order
-const { target, base, serverPid, seconds } = order
+const { target, base, serverPid, seconds, warmUp = 1 } = order
 const { transport = 'rest', senders = 0, readers = 0, logins = 0, perSecond, prefix = '' } = order
 const pauseMilliseconds = perSecond === undefined ? 0 : (1_000 * senders) / perSecond
 const sendTimes: number[] = []
@@ -55,7 +61,7 @@ if (readers > 0) for (let n = 0; n < 50; n++) await post(first)
 for (const pair of pairs) void talk(pair)
 for (let n = 0; n < readers; n++) void read(first)
 for (let n = 0; n < logins; n++) void logIn()
-await Bun.sleep(warmUpMilliseconds)
+await Bun.sleep(warmUp * 1_000)
 const cpuBefore = cpuMicroseconds(serverPid)
 const startedAt = performance.now()
 isCounting = true

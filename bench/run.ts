@@ -20,6 +20,8 @@ import { measureStart } from './start.ts'
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '4' },
+    /** Seconds of load before those. The compiler of the runtime works for about eight. */
+    'warm-up': { type: 'string', default: '1' },
     senders: { type: 'string', default: '32' },
     rounds: { type: 'string', default: '2' },
     /** Only the cases whose name contains this. */
@@ -108,6 +110,7 @@ async function measure(one: Case, target: Target): Promise<Result> {
     base: server.base,
     serverPid: server.pid,
     seconds: Number(values.seconds),
+    warmUp: Number(values['warm-up']),
   })
   // The WAL never shrinks while it is in use: its size at the end is the largest.
   const walMegabytes = statSync(join(dataDir, `${target}.db-wal`)).size / 1_048_576
