@@ -10,7 +10,7 @@ import { makeCertificate } from './support/certificate.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable as built } from './support/executable.ts'
 import { testAtLength } from './support/faults.ts'
-import { allMessages, call, meet, startServer } from './support/process.ts'
+import { allMessages, call, freePort, meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
 
@@ -131,6 +131,22 @@ test('a taken port is reported in one line, and the process exits', async () => 
     environment,
   }).catch(({ message }: Error) => message)
   expect(second).toMatch(/ended with 1: hostline: cannot listen on 127\.0\.0\.1:\d+: .*in use/)
+})
+
+test('it serves on when the reader of its log is gone', async () => {
+  const port = await freePort()
+  const env = { HOST: '127.0.0.1', PORT: `${port}`, LOG_REQUESTS: 'all' }
+  await using server = Bun.spawn([executable], { cwd: usedFolder('unread'), env, stdout: 'pipe' })
+  const reader = server.stdout.getReader()
+  await reader.read()
+  await reader.cancel()
+  for (let n = 0; n < 5; n++) {
+    expect(await call(`http://127.0.0.1:${port}`, 'GET', '/v1/users/me')).toMatchObject({
+      status: 401,
+    })
+  }
+  server.kill('SIGTERM')
+  expect(await server.exited).toBe(0)
 })
 
 test('the sources start on an empty directory, too', async () => {
