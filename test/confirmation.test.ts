@@ -113,6 +113,17 @@ test('removing a second factor needs a confirmation within five minutes', async 
   expect(await act(ada, { route: 'DELETE /v1/users/me', body: {} })).toBe(204)
 })
 
+test('a confirmation from before the clock was set back does not count', async () => {
+  const ada = await service.register()
+  clock.advance(14 * minute)
+  expect((await service.confirm(ada)).status).toBe(204)
+  clock.setBack(14 * minute)
+  const action = { route: 'DELETE /v1/users/me', body: {} }
+  expect(await act(ada, action)).toEqual(refused)
+  await service.confirm(ada)
+  expect(await act(ada, action)).toBe(204)
+})
+
 /** Enables a second factor. */
 async function enrol(ada: Person) {
   const call = async (path: string, body: object) =>

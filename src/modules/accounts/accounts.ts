@@ -247,8 +247,10 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     },
     verifyToken: accessTokens.verify,
     findPrincipal: sessionStore.findPrincipal,
-    isConfirmed: ({ sessionId }: UserPrincipal, milliseconds: number) =>
-      sessionStore.isConfirmedSince(sessionId, core.clock.now() - milliseconds),
+    isConfirmed({ sessionId }: UserPrincipal, milliseconds: number): boolean {
+      const now = core.clock.now()
+      return sessionStore.isConfirmedBetween(sessionId, now - milliseconds, now)
+    },
     resolveUser: userAdmin.resolve,
     upsertUser: userAdmin.upsert,
     /** Creates a user without a password for a day, and begins a session.

@@ -62,8 +62,9 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
   const use = sqlite.prepare<unknown, [number, string, string | null, string]>(
     'UPDATE sessions SET last_used_at = ?, ip = ?, user_agent = ? WHERE id = ?',
   )
-  const confirmed = sqlite.prepare<unknown, [string, number]>(
-    'SELECT 1 FROM sessions WHERE id = ? AND confirmed_at >= ?',
+  // A later confirmation is from before the clock was set back.
+  const confirmed = sqlite.prepare<unknown, [string, number, number]>(
+    'SELECT 1 FROM sessions WHERE id = ? AND confirmed_at BETWEEN ? AND ?',
   )
   const token = sqlite.prepare<RefreshToken, [string]>(
     `SELECT t.session_id AS sessionId, s.user_id AS userId, t.consumed_at AS consumedAt, s.revoked_at AS revokedAt,
@@ -145,7 +146,8 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     updateConfirmed(id: string, now: number): void {
       orm.update(sessions).set({ confirmedAt: now }).where(eq(sessions.id, id)).run()
     },
-    isConfirmedSince: (id: string, moment: number) => confirmed.get(id, moment) !== null,
+    isConfirmedBetween: (id: string, from: number, to: number) =>
+      confirmed.get(id, from, to) !== null,
     findToken: (hash: string) => token.get(hash) ?? undefined,
     list: (userId: string, now: number, range: ListRange): Listing<SessionRow> =>
       listById(orm, range, { id: sessions.id, which: live(userId, now) }),
