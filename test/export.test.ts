@@ -123,6 +123,17 @@ describe('the export', () => {
     expect((await exportOf(service, await service.login(ada.email))).status).toBe(200)
   })
 
+  test('is not refused for exports of a time when the clock was ahead', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const ada = await service.register()
+    clock.advance(30 * 86_400_000)
+    const later = await service.login(ada.email)
+    for (let n = 0; n < 5; n++) expect((await exportOf(service, later)).status).toBe(200)
+    clock.setBack(30 * 86_400_000)
+    expect((await exportOf(service, ada)).status).toBe(200)
+  })
+
   test('that is not read to its end stops, and another may begin', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock, listen: true })

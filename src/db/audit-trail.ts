@@ -1,4 +1,18 @@
-import { and, asc, count, desc, eq, gt, gte, inArray, lt, min, type SQL, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  between,
+  count,
+  desc,
+  eq,
+  gt,
+  gte,
+  inArray,
+  lt,
+  min,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
 import { type Clock, day, hour } from '../lib/clock.ts'
 import { throttled } from '../lib/errors.ts'
 import { firstIdAt, type NewId } from '../lib/ids.ts'
@@ -107,12 +121,14 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
     /** Limits an action on a user by its entries of the last hour.
      *  @throws quota_exceeded */
     mustHaveLeft(userId: string, action: AuditAction, perHour: number): void {
-      const since = gte(auditLog.at, clock.now() - hour)
-      const which = and(eq(auditLog.targetId, userId), eq(auditLog.action, action), since)
+      const now = clock.now()
+      // Later times are from before the clock was set back.
+      const isRecent = between(auditLog.at, now - hour, now)
+      const which = and(eq(auditLog.targetId, userId), eq(auditLog.action, action), isRecent)
       const entries = { times: count(), firstAt: min(auditLog.at) }
       const found = orm.select(entries).from(auditLog).where(which).get()
       if (!found || found.times < perHour) return
-      throw throttled('quota_exceeded', (found.firstAt ?? 0) + hour - clock.now())
+      throw throttled('quota_exceeded', (found.firstAt ?? 0) + hour - now)
     },
     findLatest(action: AuditAction, targetIds?: readonly string[]): AuditRow | undefined {
       const some = targetIds && inArray(auditLog.targetId, [...targetIds])
