@@ -555,6 +555,18 @@ describe('an address that a stranger registered first', () => {
     expect((await own.login(ada.email)).id).toBe(ada.id)
   })
 
+  test.each([{ external_id: 'of an admin' }, { email_verified: true }])(
+    'of an admin is no reason for a service to lock them out: %o',
+    async (proof) => {
+      const ada = await service.register()
+      service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [ada.id])
+      await service.registerAs('admin')
+      const answer = await feed('PATCH', `/users/${ada.id}`, proof)
+      expect(refusalOf(answer)).toEqual([403, 'role_required'])
+      expect((await service.login(ada.email)).id).toBe(ada.id)
+    },
+  )
+
   test('is free again when the stranger has moved away from it', async () => {
     const thief = await service.register()
     const address = `thief${++names}@thief.example`

@@ -163,14 +163,17 @@ const actions: Record<string, Act> = {
       { role: 'host' as const },
       { role: 'user' as const },
     ])
-    const isRefused = body.role !== undefined && account.role === 'admin'
+    const isProof = body.external_id !== undefined || body.email_verified !== undefined
+    const isAdoption = isProof && account.isProvisional
+    const isOfAccess = body.role !== undefined || isAdoption
+    const isRefused = account.role === 'admin' && isOfAccess
     const status = isRefused ? 403 : 200
     const path = `/v1/service/users/${account.id}`
     await world.ask(status, 'PATCH', path, { ...world.serviceKey, body })
-    if (isRefused) return `the platform cannot change the role of ${account.address}`
-    const isProof = body.external_id !== undefined || body.email_verified !== undefined
+    if (isRefused)
+      return `the platform cannot change ${account.address} ${JSON.stringify(body)}, an admin`
     world.acted(world.serviceKeyId, account, () => {
-      if (isProof && account.isProvisional) world.takeOver(account)
+      if (isAdoption) world.takeOver(account)
       if (body.external_id) account.externalId = body.external_id
       if (body.email_verified) world.verify(account)
       if (body.role) world.changeRole(account, world.roleOf(body.role, account))

@@ -59,6 +59,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
   function adoptIfProved(user: UserRow, { emailVerified, externalId }: ManagedChanges, by: By) {
     if (!user.isProvisional || !(emailVerified || externalId)) return
     parts.mustNotBeLastAdmin(user)
+    mustNotBeProtected(user, by)
     parts.adopt(user, by)
   }
 
