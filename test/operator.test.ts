@@ -95,6 +95,15 @@ describe('jobs', () => {
     expect(audited(service, 'job_discarded')).toEqual([['command_line', second]])
   })
 
+  test.each(['retry', 'discard'])('that are gone do not stop %s --all', async (action) => {
+    await using service = await startService({ clock: createTestClock() })
+    for (let n = 0; n < 3; n++) insertDeadJob(service.sqlite)
+    service.sqlite.run(`CREATE TRIGGER quicker AFTER INSERT ON audit_log
+      BEGIN DELETE FROM outbox WHERE id = (SELECT min(id) FROM outbox WHERE dead_at NOT NULL); END`)
+    const { out, exitCode } = await command(`jobs ${action} --all`, service)
+    expect([exitCode, out]).toMatchObject([0, expect.stringMatching(/^2 jobs are /)])
+  })
+
   test('that fail again while all are retried are retried once', async () => {
     const clock = createTestClock(Date.now() + day)
     await using service = await startService({ clock })
