@@ -1078,8 +1078,8 @@ describe('notes', () => {
     const remaining = async () =>
       (await service.call('GET', `${desk}/${id}`, { token: eve.token })).body.notes
     const account = `/v1/admin/users/${root.id}`
-    expect((await on(eve, 'PATCH', { role: 'user' }, account)).status).toBe(200)
     expect((await on(eve, 'DELETE')).status).toBe(403)
+    expect((await on(eve, 'PATCH', { role: 'user' }, account)).status).toBe(200)
     expect((await on(eve, 'DELETE', undefined, account)).status).toBe(204)
     const author = { ...note.author, display_name: 'Deleted user' }
     expect(await remaining()).toEqual([{ ...note, author, author_removed: true }])
@@ -1087,6 +1087,20 @@ describe('notes', () => {
     expect((await on(eve, 'DELETE')).status).toBe(204)
     expect(await remaining()).toEqual([])
   })
+
+  test.each([{ role: 'user' }, { disabled: true }])(
+    'of an author who is no longer an enabled admin may be deleted by any: %o',
+    async (change) => {
+      const { id, on, root, ...d } = await openNoted()
+      const eve = await d.hire('eve')
+      const account = `/v1/admin/users/${root.id}`
+      expect((await on(eve, 'PATCH', change, account)).status).toBe(200)
+      expect((await on(eve, 'PATCH', { body: 'b' })).status).toBe(403)
+      expect((await on(eve, 'DELETE')).status).toBe(204)
+      const { body } = await d.service.call('GET', `${desk}/${id}`, { token: eve.token })
+      expect(body.notes).toEqual([])
+    },
+  )
 })
 
 describe('canned replies', () => {

@@ -3817,7 +3817,7 @@ export interface Operations {
     answer: TicketNote
   }
   /**
-   * Deletes a note of your own, or one whose author’s account was removed.
+   * Deletes a note of your own, or one whose author is no longer an enabled admin.
    */
   'DELETE /v1/admin/support/tickets/{id}/notes/{note_id}': {
     params: {

@@ -203,7 +203,7 @@ export function deskRoutes(
       ({ params, context }) => desk.deleteNote(context.byUser, params.id, params.note_id),
       admin(
         'adminDeleteTicketNote',
-        'Deletes a note of your own, or one whose author’s account was removed.',
+        'Deletes a note of your own, or one whose author is no longer an enabled admin.',
         { 204: null, errors: ['not_owner'] },
       ),
     )

@@ -279,13 +279,13 @@ export function createDeskService(core: Core, parts: Parts) {
         return { ...note, ...changes }
       }),
 
-    /** Deletes an own note, or one whose author's account was removed.
+    /** Deletes an own note, or one whose author is no longer an enabled admin.
      *  @throws not_found · not_owner */
     deleteNote: (by: ByUser, id: string, noteId: string): Promise<void> =>
       write(() => {
         const note = mustFindNote(id, noteId)
-        const isRemoved = note.author.deletedAt !== null
-        if (note.authorId !== by.actor.id && !isRemoved) throw new AppError('not_owner')
+        const isOwn = note.authorId === by.actor.id
+        if (!isOwn && store.findEnabledAdmin(note.authorId)) throw new AppError('not_owner')
         desk.deleteNote(note)
         if (note.attachments) detach(note.id)
         noteChanged('ticket_note_deleted', by, note.ticketId)

@@ -14,7 +14,7 @@ import { TimeOfDay, Times } from '../../kit/time.tsx'
 import { mutate } from '../data.ts'
 import { user } from '../session.ts'
 import { useFoundWords } from './found-words.ts'
-import { nameOfAdmin, patchTicket } from './ticket.ts'
+import { admins, nameOfAdmin, patchTicket } from './ticket.ts'
 import {
   type Change,
   changeText,
@@ -281,12 +281,13 @@ const route = '/v1/admin/support/tickets/{id}/notes/{note_id}'
 
 type NoteProps = { ticketId: string; note: Note }
 
-/** Only the author edits a note. Any admin deletes the note of an author whose account was removed. */
+/** Only the author edits a note. Any admin deletes the note of an author who is no longer an admin. */
 function NoteActions(props: NoteProps) {
-  const { author, author_removed } = props.note
+  const { author } = props.note
   const isOwn = author.id === user.value?.id
+  const mayAuthor = admins.value.length === 0 || admins.value.some(({ id }) => id === author.id)
   const deletion = useAction(() => deleteNote(props))
-  if (!isOwn && !author_removed) return null
+  if (!isOwn && mayAuthor) return null
   return (
     <span class="row tools">
       {isOwn && (
