@@ -831,6 +831,20 @@ describe('quiet hours', () => {
     expect(titles(all).sort()).toEqual(['call_incoming', 'call_missed'])
   })
 
+  test('give what they hold to the new token of a device', async () => {
+    const all = await startQuiet(await newAda())
+    await all.notify({})
+    await all.settle()
+    await registerDevice(all.service, all.ada, 'phone, restored')
+    await all.settle()
+    expect(titles(all)).toEqual([])
+    await end(all)
+    expect(all.google.sends.map(({ message }) => message)).toMatchObject([
+      { token: 'phone, restored', data: { type: 'payment_captured' } },
+    ])
+    expect(all.waiting()).toBe(0)
+  })
+
   test('survive a restart and hold on while they are prolonged', async () => {
     await using directory = temporaryDirectory()
     const clock = createTestClock(nextNoon())

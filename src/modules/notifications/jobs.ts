@@ -26,7 +26,12 @@ import { type ContentLevel, linkTo, type SettingValues } from '../../settings.ts
 import type { MessagePushes, Unread } from './message-pushes.ts'
 import { isAboutBlocked, type NotificationText, textOf } from './notifier.ts'
 import type { Preferences } from './preferences.ts'
-import type { HeldPush, PushTokenRow, PushTokenStore } from './push-token-store.ts'
+import {
+  type HeldPush,
+  heldOf,
+  type PushTokenRow,
+  type PushTokenStore,
+} from './push-token-store.ts'
 import type { NotificationRow, NotificationStore, Person } from './store.ts'
 
 /** A chat message that its recipient has not read. */
@@ -297,9 +302,6 @@ const results: Record<'delivered' | 'gone' | 'unconfigured', Delivered> = {
 
 /** Older ones are dropped; the badge still counts them. */
 const maxHeldPushes = 100
-
-// An older database may hold one push without a list.
-const heldOf = ({ heldPush }: PushTokenRow): HeldPush[] => (heldPush ? [heldPush].flat() : [])
 
 const heldSince = (before: PushTokenRow, now: PushTokenRow): HeldPush[] =>
   heldOf(now).filter((push) => !heldOf(before).some((one) => isDeepStrictEqual(one, push)))

@@ -89,3 +89,7 @@ export function createPushTokenStore(orm: Orm) {
     },
   }
 }
+
+/** An older database may hold one push without a list. */
+export const heldOf = ({ heldPush }: PushTokenRow): HeldPush[] =>
+  heldPush ? [heldPush].flat() : []

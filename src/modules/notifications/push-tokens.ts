@@ -3,7 +3,7 @@ import { invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { getById } from '../../lib/ids.ts'
 import { type PushPlatform, serviceOf, targetOf } from '../../outside/push/pusher.ts'
-import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
+import { heldOf, type PushTokenRow, type PushTokenStore } from './push-token-store.ts'
 
 type Device = { userId: string; sessionId: string; token: string; platform: PushPlatform }
 
@@ -20,7 +20,8 @@ export type PushTokens = ReturnType<typeof createPushTokens>
 const maxPerUser = 25
 
 /** The devices of a user, each with a push token. */
-export function createPushTokens({ config, write, newId, clock }: Core, parts: Parts) {
+export function createPushTokens(core: Core, parts: Parts) {
+  const { config, write, newId, clock, outbox } = core
   const { store, isAllowedEndpoint, mustBePresent } = parts
 
   function mustBePushable({ token, platform }: Device) {
@@ -30,6 +31,18 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
     if (target.kind === 'web_push' && !isAllowedEndpoint(target.subscription.endpoint)) {
       throw invalidField('token', 'push_endpoint')
     }
+  }
+
+  /** A new token of a session belongs to the same device, so it takes over what waits for the end of quiet hours. */
+  function takeHeld({ id, userId, sessionId, service }: PushTokenRow) {
+    const before = store.listAll(userId).filter((row) => row.sessionId === sessionId)
+    const held = before.flatMap(heldOf)
+    if (held.length === 0) return
+    for (const row of before) store.update(row.id, { heldPush: null })
+    const jobId = newId()
+    store.update(id, { heldPush: held.map((push) => ({ ...push, job_id: jobId })) })
+    const job = { user_id: userId, push_token_id: id }
+    outbox.add('held_push', job, { id: jobId, receiver: service })
   }
 
   function upsert(device: Device): PushTokenRow {
@@ -50,6 +63,7 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
     const times = { createdAt: now, registeredAt: now }
     const row = { ...device, ...times, id: newId(), tokenHash, service, heldPush: null }
     store.insert(row)
+    takeHeld(row)
     store.deleteLeastRecent(userId, maxPerUser)
     return row
   }
