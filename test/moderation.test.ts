@@ -595,6 +595,21 @@ describe('a report', () => {
     expect(Number(answer.headers.get('retry-after'))).toBe(day / 1_000)
   })
 
+  test('is not limited by reports of a time when the clock was ahead', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const { token } = await service.register()
+    const report = async () => {
+      const body = { user_id: (await service.register()).id, reason: 'spam' }
+      return (await service.call('POST', '/v1/reports', { token, body })).status
+    }
+    clock.advance(840_000)
+    for (let n = 0; n < 20; n++) expect(await report()).toBe(201)
+    expect(await report()).toBe(429)
+    clock.setBack(840_000)
+    expect(await report()).toBe(201)
+  })
+
   test('needs a field to change', async () => {
     const it = await newPeople()
     const body = { user_id: it.ada.id, reason: 'spam' }

@@ -341,6 +341,19 @@ describe('a run', () => {
     expect(runs(service)).toEqual([{ messages: '1', tickets: '0' }])
   })
 
+  test('comes also after one of a time when the clock was ahead', async () => {
+    await using it = await open()
+    await setDays(it.service, it.admin, { message_retention_days: 365 })
+    it.clock.advance(30 * day)
+    await waitFor(() => runs(it.service).length === 1)
+    it.clock.setBack(20 * day)
+    it.clock.advance(day)
+    await waitFor(() => {
+      it.clock.advance(minute)
+      return runs(it.service).length === 2
+    })
+  })
+
   test('is foretold by hostline retention --dry-run, which deletes nothing', async () => {
     await using it = await open()
     const run = (...args: string[]) => hostline(['retention', ...args], it.service.directory)

@@ -107,6 +107,9 @@ describe('a disk with less than MIN_FREE_MB', () => {
     clock.advance(1_000)
     expect(await put()).toEqual([201, null])
     expect(service.log()).toContain('uploads are refused')
+    freeBytes = 999_999_999
+    clock.setBack(60_000)
+    expect(await put()).toEqual([503, '60'])
   })
 
   test('makes no backup', async () => {

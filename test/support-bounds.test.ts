@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { texts } from '../src/lib/i18n.ts'
+import { createTestClock } from './support/clock.ts'
 import { type Desk, openDesk, own } from './support/desk.ts'
 import { startMailServer } from './support/mail.ts'
 import { startService } from './support/service.ts'
@@ -53,6 +54,19 @@ describe('the size of a ticket', () => {
     expect(rest.body.pagination).toEqual({ cursor: null, has_more: false, limit: 100 })
     expect((await d.open()).messages_before).toBeUndefined()
   })
+})
+
+test('tickets opened while the clock was ahead do not stop others', async () => {
+  const clock = createTestClock()
+  await using service = await startService({ clock })
+  const { token } = await service.register()
+  const body = { subject: 'Refund', body: 'Where is it?' }
+  const open = async () => (await service.call('POST', own, { token, body })).status
+  clock.advance(840_000)
+  for (let n = 0; n < 5; n++) expect(await open()).toBe(201)
+  expect(await open()).toBe(429)
+  clock.setBack(840_000)
+  expect(await open()).toBe(201)
 })
 
 test('a user can open 20 tickets a day, 5 with an unverified address', async () => {
@@ -313,6 +327,27 @@ describe('mails to the desk', () => {
     await d.update(id, { status: 'resolved' })
     await d.write(id, 'Not resolved.')
     expect(await mailsAfter()).toHaveLength(1)
+  })
+
+  test('go to assignee and inbox also after the clock was set back', async () => {
+    await using d = await openMailedDesk()
+    const [taken, free] = [await d.open(), await d.open({ subject: 'Waits' })]
+    await d.update(taken.id, { assignee_id: d.root.id })
+    d.clock.advance(14 * minute)
+    await d.write(taken.id, 'Ahead?')
+    await d.pass(1_000)
+    await d.pass(11 * minute)
+    d.mail.mails.splice(0)
+    Object.assign(d.ada, await d.service.login(d.ada.email))
+    await d.write(free.id, 'Ahead, too?')
+    d.clock.setBack(20 * minute)
+    await d.write(taken.id, 'Now?')
+    await d.write(free.id, 'Now, too?')
+    await d.pass(11 * minute)
+    expect(d.mail.mails.map(({ to }) => to).sort()).toEqual([
+      'desk@example.com',
+      'root@example.com',
+    ])
   })
 
   test.each([

@@ -42,8 +42,11 @@ export function createForgetting(core: Core, agings: Agings) {
 
   // A change after the last time of a run waits for the next one.
   function isDue() {
+    const now = clock.now()
     const changedAt = audit.findLatest('setting_changed', Object.values(retentionSettings))?.at ?? 0
-    return isOn() && runBefore(clock.now()) > Math.max(lastRunAt() ?? 0, changedAt)
+    const ranAt = lastRunAt() ?? 0
+    // A later run is from before the clock was set back.
+    return isOn() && runBefore(now) > Math.max(ranAt > now ? 0 : ranAt, changedAt)
   }
 
   async function forget(kind: Kind, isStopping: () => boolean): Promise<number> {

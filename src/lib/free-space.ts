@@ -13,8 +13,10 @@ export function createDiskWatch(clock: Clock, minBytes: number, freeBytes: () =>
   let isShort = false
   let askedAt = Number.NEGATIVE_INFINITY
   return (): boolean => {
-    if (minBytes === 0 || clock.now() - askedAt < rememberedMilliseconds) return isShort
-    askedAt = clock.now()
+    const now = clock.now()
+    // The clock may have been set back.
+    if (minBytes === 0 || Math.abs(now - askedAt) < rememberedMilliseconds) return isShort
+    askedAt = now
     isShort = freeBytes() < minBytes
     return isShort
   }

@@ -67,9 +67,13 @@ export function createReports(core: Core, parts: Parts) {
   }
 
   function mustBeWithinQuota(reporterId: string) {
-    const times = store.listTimesSince(reporterId, firstIdAt(clock.now() - day))
+    const now = clock.now()
+    // After the clock was set back, ids and the times from before are later.
+    const times = store
+      .listTimesSince(reporterId, firstIdAt(now - day))
+      .filter((at) => at > now - day && at <= now)
     const oldest = times.at(-perDay)
-    if (oldest !== undefined) throw throttled('quota_exceeded', oldest + day - clock.now())
+    if (oldest !== undefined) throw throttled('quota_exceeded', oldest + day - now)
   }
 
   function open(reporterId: string, draft: Draft): ReportRow {

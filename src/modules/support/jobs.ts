@@ -96,7 +96,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   /** The owner's newest message; undefined if an earlier mail contained it, or nobody waits for an answer. */
   function unmailedOf({ id, messageCount, waitingSince, assigneeMailedAt }: DeskItem) {
     const newest = waitingSince === null ? undefined : store.findMessageAt(id, messageCount)
-    const isDue = newest && !newest.isAdmin && newest.createdAt > (assigneeMailedAt ?? 0)
+    const isDue = newest && !newest.isAdmin && newest.createdAt !== assigneeMailedAt
     return isDue ? newest : undefined
   }
 
@@ -108,8 +108,10 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     if (!assignee || !newest) return undefined
     const { assigneeMailedAt, id } = item
     const now = clock.now()
-    const next = (assigneeMailedAt ?? 0) + intervalMilliseconds
-    const wait = Math.max(next - now, quietFor(assignee.quietHours, now))
+    const sinceMail = now - (assigneeMailedAt ?? 0)
+    // A later mail is from before the clock was set back.
+    const pause = sinceMail < 0 ? 0 : intervalMilliseconds - sinceMail
+    const wait = Math.max(pause, quietFor(assignee.quietHours, now))
     if (wait > 0) return { againAfterMilliseconds: wait }
     const { link, ...message } = mailItemOf(item, newest.body, assignee.locale)
     const content = { to: assignee, id: jobId, link, items: [message] }

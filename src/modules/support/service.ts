@@ -45,8 +45,9 @@ export function createTicketService(core: Core, parts: TicketParts) {
   function mustBeWithinQuota(userId: string) {
     const perDay = ticketsPerDay ?? (store.isVerified(userId) ? perDayVerified : perDayUnverified)
     const first = store.findOpenedBefore(userId, perDay - 1)
-    const wait = first ? first.createdAt + day - clock.now() : 0
-    if (wait > 0) throw throttled('quota_exceeded', wait)
+    const since = clock.now() - (first?.createdAt ?? 0)
+    // A later time is from before the clock was set back.
+    if (since >= 0 && since < day) throw throttled('quota_exceeded', day - since)
   }
 
   // Choice: a reply reopens a settled ticket for some days. Later the owner must open a new ticket.

@@ -113,7 +113,8 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     }
     if (!message || !hasInbox) return inboxDueAt
     outbox.add('support_inbox_mail', job, { delayMilliseconds: inboxDelayMilliseconds })
-    return inboxDueAt ?? message.createdAt
+    // The earlier one is later if the clock was set back.
+    return Math.min(inboxDueAt ?? message.createdAt, message.createdAt)
   }
 
   function timesOf(ticket: TicketRow, status: TicketStatus, message?: TicketMessageRow) {
