@@ -1119,6 +1119,23 @@ describe('a chat message', () => {
     socket.close()
   })
 
+  test('shown by a socket is pushed after 30 s also when the clock was set back', async () => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, clock, until } = all
+    await registerDevice(service, ada, 'tablet')
+    const bob = await service.register()
+    const conversationId = await service.openConversation(bob, ada)
+    const socket = await service.connect(ada)
+    clock.advance(600_000)
+    await service.say(bob, conversationId, 'ahead')
+    clock.setBack(600_000)
+    await service.say(bob, conversationId, 'now')
+    clock.advance(31_000)
+    await until(() => google.sends.length === 1)
+    expect(google.sends).toMatchObject([{ message: { notification: { body: 'now' } } }])
+    socket.close()
+  })
+
   test('in a burst is pushed once; a message sent after others were read waits its own 30 s', async () => {
     const all = await newAda(anyListening)
     const { service, ada, google, clock, until, settle } = all

@@ -40,9 +40,12 @@ export function createMessagePushes(core: Core, parts: Parts) {
   function checkLater({ recipientId: userId, conversationId }: Arrived) {
     const key = `${userId} ${conversationId}`
     const now = clock.now()
-    if ((unreadCheckDueAt.get(key) ?? 0) > now) return
+    const due = now + unreadDelayMilliseconds
+    const nextDue = unreadCheckDueAt.get(key) ?? 0
+    // A check after `due` is from before the clock was set back.
+    if (nextDue > now && nextDue <= due) return
     if (pushTokenStore.listDevices(userId).length === 0) return
-    afterCommit(() => unreadCheckDueAt.set(key, now + unreadDelayMilliseconds))
+    afterCommit(() => unreadCheckDueAt.set(key, due))
     const job = { user_id: userId, conversation_id: conversationId }
     outbox.add('unread_push', job, { delayMilliseconds: unreadDelayMilliseconds })
   }
@@ -60,8 +63,10 @@ export function createMessagePushes(core: Core, parts: Parts) {
     pushUnread(recipientId: string, conversationId: string): number | undefined {
       const unread = findUnread(recipientId, conversationId)
       if (!unread) return undefined
-      const wait = unread.since + unreadDelayMilliseconds - clock.now()
-      if (wait > 0) return wait
+      const unreadFor = clock.now() - unread.since
+      // Negative when the clock was set back.
+      if (unreadFor >= 0 && unreadFor < unreadDelayMilliseconds)
+        return unreadDelayMilliseconds - unreadFor
       const key = `${recipientId} ${conversationId}`
       const { newestSeq: seq } = unread
       if (pushedSeqs.get(key) === seq) return undefined
