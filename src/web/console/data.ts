@@ -52,8 +52,6 @@ type Entry<T = unknown> = Source<T> & {
   readAt: number
   leftAt: number
   isDue: boolean
-  /** A restore may have undone what is shown. */
-  isUndone: boolean
   reading: AbortController | undefined
   forget: () => void
   /** Local changes made while a request was under way. Its response may not have them. */
@@ -139,7 +137,6 @@ function openEntry<T>(entries: Entries<T>, key: string, source: Source<T>): Entr
     readAt: Number.NEGATIVE_INFINITY,
     leftAt: Date.now(),
     isDue: false,
-    isUndone: false,
     reading: undefined,
     forget: () => entries.delete(key),
     changes: [],
@@ -195,8 +192,7 @@ async function read<T>(entry: Entry<T>): Promise<void> {
     const fresh = await entry.read(signal, entry.state.peek().data)
     if (signal.aborted) return
     const before = entry.state.peek().data
-    const merged = before === undefined || entry.isUndone ? fresh : entry.merge(before, fresh)
-    entry.isUndone = false
+    const merged = before === undefined ? fresh : entry.merge(before, fresh)
     const data = entry.changes.reduce((changed, { change }) => change(changed), merged)
     entry.state.value = { data, error: undefined, isLoading: false, isStale: false }
   } catch (error) {
@@ -442,10 +438,7 @@ client.on('status', ({ status }) => {
   if (status === 'open' && wasLost) catchUp()
   wasLost = status === 'waiting' || (status !== 'open' && wasLost)
 })
-client.on('resync', () => {
-  for (const entry of allEntries()) entry.isUndone = true
-  catchUp()
-})
+client.on('resync', catchUp)
 addEventListener('online', () => {
   for (const entry of allEntries()) {
     if (entry.watches.size > 0 && entry.state.peek().error !== undefined) void read(entry)

@@ -14,7 +14,7 @@ import {
   useQuery,
 } from '../data.ts'
 import { beforeLeaving, client, request, user } from '../session.ts'
-import { mergeTicket, withOlder } from './timeline.ts'
+import { mergeTicket, readAgain, withOlder } from './timeline.ts'
 import { priorityNames, statusNames } from './views.ts'
 
 const words = texts.console.desk
@@ -25,7 +25,7 @@ const detailRoute = 'GET /v1/admin/support/tickets/{id}'
 export const listRoute = 'GET /v1/admin/support/tickets'
 const countsRoute = 'GET /v1/admin/support/counts'
 const inputOf = (id: string) => ({ params: { id } })
-const live = { isLive: true, merge: mergeTicket }
+const live = { isLive: true, merge: readAgain }
 
 /** The open ticket, kept up to date by frames. */
 export function useTicket(id: string) {

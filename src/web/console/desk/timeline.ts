@@ -31,8 +31,17 @@ export function timelineOf({ messages, notes, history, messages_before }: DeskTi
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Merges a fresh ticket into the shown one. Earlier messages, which the response does not include, and newer messages and
- *  changes stay. Notes do not: one that is missing has been deleted. */
+/** Replaces the shown ticket with what was read again. The response has the newest messages alone: earlier ones stay if
+ *  none is missing between. */
+export function readAgain(before: DeskTicket, fresh: DeskTicket): DeskTicket {
+  const [first] = fresh.messages
+  const start = before.messages.findIndex(({ id }) => id === first?.id)
+  if (start <= 0) return fresh
+  return withOlder(fresh, before.messages.slice(0, start), before.messages_before ?? null)
+}
+
+/** Merges the response to a change into the shown ticket. Earlier messages, which the response does not include, and newer
+ *  messages and changes stay. Notes do not: one that is missing has been deleted. */
 export function mergeTicket(before: DeskTicket | undefined, fresh: DeskTicket): DeskTicket {
   if (before?.id !== fresh.id) return fresh
   const { messages_before, ...rest } = fresh
