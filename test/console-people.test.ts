@@ -353,24 +353,38 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       const { body } = await pages.as(hana?.token ?? '')('GET', '/v1/notifications')
       expect(body.data).toMatchObject([{ type: 'broadcast', title: 'New opening hours' }])
       // Whoever has gone elsewhere before the response stays there.
-      const held = Promise.withResolvers<void>()
-      await page.route('**/v1/admin/notifications', async (route) => {
-        await held.promise
-        await route.continue()
-      })
-      await page.getByLabel('A role').check()
-      await page.getByLabel('Title').fill('Closed in August')
-      await page.getByLabel('Text').fill('We are back in September.')
-      const stored = page.waitForResponse('**/v1/admin/notifications')
-      await page.getByRole('button', { name: 'Send…' }).click()
-      await agree('Send to 3 people')
+      const sendSlowly = async (title: string) => {
+        const held = Promise.withResolvers<void>()
+        const path = '**/v1/admin/notifications'
+        const pass = async (route: Route) => {
+          await held.promise
+          await route.continue()
+        }
+        await page.route(path, pass, { times: 1 })
+        await page.getByLabel('A role').check()
+        await page.getByLabel('Title').fill(title)
+        await page.getByLabel('Text').fill('We are back in September.')
+        const stored = page.waitForResponse(path)
+        await page.getByRole('button', { name: 'Send…' }).click()
+        await agree('Send to 3 people')
+        return async () => {
+          held.resolve()
+          await (await stored).finished()
+        }
+      }
+      const answerFirst = await sendSlowly('Closed in August')
       await show('People')
-      held.resolve()
-      await (await stored).finished()
-      await page.unroute('**/v1/admin/notifications')
+      await answerFirst()
       await page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))')
       expect(new URL(page.url()).pathname).toBe('/console/people')
+      // What is typed before the response stays, for another broadcast.
       await show('Broadcast')
+      expect(await page.getByLabel('Title').inputValue()).toBe('')
+      const answerSecond = await sendSlowly('Closed in July')
+      await page.getByLabel('Title').fill('Closed in June')
+      await answerSecond()
+      await page.getByText('Press Send to send this one, too').waitFor()
+      expect(await page.getByLabel('Title').inputValue()).toBe('Closed in June')
       await expectNarrowAccessible(page)
     },
   )

@@ -166,7 +166,11 @@ async function send() {
   })
   if (!isSure) return
   const sent = await post(announcementOf(given))
-  if (!sent) return
+  if (!sent || draft.value !== given) {
+    changeDraft({ clientId: uniqueId() })
+    toast(words.sentBefore)
+    return
+  }
   clearDraft()
   navigateFrom(page, `${page}/${sent.broadcast_id}`)
 }
@@ -178,8 +182,6 @@ async function post(body: NewAnnouncement) {
   } catch (error) {
     const isOther = error instanceof ApiError && error.reason === 'idempotency_mismatch'
     if (!isOther) throw error
-    changeDraft({ clientId: uniqueId() })
-    toast(words.sentBefore)
     return undefined
   }
 }
