@@ -21,6 +21,15 @@ async function loseAnswer(route: Route) {
   await route.abort()
 }
 
+/** Puts copies of the first row before the rows of a list. */
+const lengthen = (page: Page, address: string, amount: number) =>
+  page.route(address, async (route) => {
+    const response = await route.fetch()
+    const { data, ...rest } = await response.json()
+    const copies = Array.from({ length: amount }, (_, n) => ({ ...data[0], id: `copy-${n}` }))
+    await route.fulfill({ response, json: { ...rest, data: [...copies, ...data] } })
+  })
+
 describeAtLength.skipIf(!tools.chromium)('people and reports in the console', () => {
   let pages: Pages
   let page: Page
@@ -213,6 +222,21 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
     await emulation.send('Page.setFontSizes', { fontSizes: { standard: 16, fixed: 13 } })
     await page.reload()
   })
+
+  testAtLength(
+    'the row of a person far down is shown, and more deliveries get the focus',
+    async () => {
+      await lengthen(page, '**/v1/admin/users?*', 40)
+      await lengthen(page, `**/v1/admin/users/${nina.id}/deliveries?*`, 12)
+      await page.goto(`${pages.base}/console/people/${nina.id}`)
+      await page.locator('.virtual .item.open').getByText('Nina', { exact: true }).waitFor()
+      const mails = page.getByRole('region', { name: 'Mails and pushes' })
+      await mails.getByRole('button', { name: 'Show more' }).click()
+      await mails.locator('li:nth-child(11):focus').waitFor()
+      await page.unrouteAll()
+      await page.goto(`${pages.base}/console/people`)
+    },
+  )
 
   testAtLength(
     'a person is found by part of the name, made a host, logged out, verified and removed',

@@ -126,6 +126,7 @@ export function PaneRows<T extends { id: string }>(props: PaneRowsProps<T>) {
           items={items}
           keyOf={({ id }) => id}
           rowHeight={pixelsOf(rowRems)}
+          openKey={selectedId()}
           render={render}
           {...(hasMore && !hasFailed && { onEnd: list.loadMore })}
         />

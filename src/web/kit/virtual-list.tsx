@@ -8,6 +8,8 @@ type VirtualListProps<T> = {
   keyOf: (item: T) => string
   /** In pixels, the same for every row. */
   rowHeight: number
+  /** The key of a row that is scrolled into view when it becomes this one. */
+  openKey: string | undefined
   /** Renders a row with one link or button that takes the focus. */
   render: (item: T) => ComponentChildren
   /** Called when the end is scrolled into view. */
@@ -19,7 +21,7 @@ const spareRows = 8
 /** A virtual list: only the visible rows are rendered. The arrow keys, j and k, Home and End move between rows. Rows
  *  added or removed above the visible ones do not move them. */
 export function VirtualList<T>(props: VirtualListProps<T>) {
-  const { label, items, keyOf, rowHeight, render, onEnd } = props
+  const { label, items, keyOf, rowHeight, openKey, render, onEnd } = props
   const frame = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 800 })
   const [focused, setFocused] = useState<string>()
@@ -41,6 +43,11 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
       element.removeEventListener('scroll', measure)
     }
   }, [])
+
+  useLayoutEffect(() => {
+    const index = items.findIndex((item) => keyOf(item) === openKey)
+    if (index >= 0) scrollTo(frame.current, index * rowHeight, rowHeight)
+  }, [openKey])
 
   useLayoutEffect(() => {
     if (last >= items.length && items.length > 0) onEnd?.()

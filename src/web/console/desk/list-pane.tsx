@@ -1,5 +1,5 @@
 import { ArrowDownUp, ListFilter, Reply, SearchX } from 'lucide-preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { Button, IconButton } from '../../kit/button.tsx'
@@ -95,10 +95,6 @@ type ListPaneProps = { list: TicketList; openId: string | undefined; selection: 
 export function ListPane({ list, openId, selection }: ListPaneProps) {
   const pane = useRef<HTMLElement>(null)
   useListShortcuts(pane, { list, openId, selection })
-  useLayoutEffect(() => {
-    const row = pane.current?.querySelector(`[data-id="${CSS.escape(openId ?? '')}"]`)
-    row?.scrollIntoView({ block: 'nearest' })
-  }, [openId, list.data === undefined])
   const { view } = filter.value
   return (
     <section class="list-pane" aria-label={words.tickets} ref={pane}>

@@ -1,6 +1,7 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { UserDelivery } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
+import { useFocusWhenLost } from '../../kit/form.tsx'
 import { Loaded, Section } from '../../kit/list.tsx'
 import { named, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
@@ -15,23 +16,27 @@ const shown = 10
 export function Deliveries({ id }: { id: string }) {
   const list = useList('GET /v1/admin/users/{id}/deliveries', { params: { id } })
   const [isWhole, setWhole] = useState(false)
+  const items = isWhole ? list.items : list.items.slice(0, shown)
+  const hasMore = list.hasMore || items.length < list.items.length
+  const known = useRef(0)
+  const rows = useFocusWhenLost<HTMLUListElement>(hasMore, `li:nth-child(${known.current + 1})`)
+  function showMore() {
+    known.current = items.length
+    if (isWhole) list.loadMore()
+    setWhole(true)
+  }
   return (
     <Section title={words.title}>
       <Loaded from={list} rows={2}>
-        {(items) => (
+        {() => (
           <>
             {items.length === 0 && <p class="soft">{words.none}</p>}
-            <ul class="lines">
-              {items.slice(0, isWhole ? items.length : shown).map((delivery) => (
+            <ul class="lines" ref={rows}>
+              {items.map((delivery) => (
                 <Line key={delivery.id} delivery={delivery} />
               ))}
             </ul>
-            {!isWhole && items.length > shown && (
-              <Button onClick={() => setWhole(true)}>{texts.kit.showMore}</Button>
-            )}
-            {isWhole && list.hasMore && (
-              <Button onClick={list.loadMore}>{texts.kit.showMore}</Button>
-            )}
+            {hasMore && <Button onClick={showMore}>{texts.kit.showMore}</Button>}
           </>
         )}
       </Loaded>
@@ -42,7 +47,7 @@ export function Deliveries({ id }: { id: string }) {
 function Line({ delivery }: { delivery: UserDelivery }) {
   const { channel, kind, state, answer, at } = delivery
   return (
-    <li class="entry-lines">
+    <li class="entry-lines" tabIndex={-1}>
       <span class="row between">
         <span class="row wrap">
           {words.channels[channel]}: {named(kindNames, kind)}
