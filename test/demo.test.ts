@@ -325,6 +325,25 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     await expectNarrowAccessible(page)
     await page.setViewportSize({ width: 1280, height: 800 })
     await left.tab('Notifications').click()
+    // The button for more is gone after the last page, and the first further row has the focus.
+    await page.route(/\/v1\/notifications\?/, async (route) => {
+      const isLast = route.request().url().includes('cursor=')
+      const answer = await route.fetch({
+        url: route
+          .request()
+          .url()
+          .replace(/cursor=[^&]*/, ''),
+      })
+      const { data, pagination } = await answer.json()
+      const one = { ...data[0], id: isLast ? 'last' : 'first' }
+      const cursor = isLast ? null : 'more'
+      const json = { data: [one], pagination: { ...pagination, cursor, has_more: !isLast } }
+      await route.fulfill({ response: answer, json })
+    })
+    await page.reload()
+    await left.press('Show more')
+    await left.panel.locator('li:nth-child(2) button:focus').waitFor()
+    await page.unrouteAll()
     await page.route(/\/v1\/notifications\?/, async (route) => {
       const answer = await route.fetch()
       const body = await answer.json()

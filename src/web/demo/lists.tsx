@@ -1,5 +1,6 @@
 import { Bell, CheckCheck, LifeBuoy, MessageCircle, MessageCirclePlus, Plus } from 'lucide-preact'
 import type { ComponentChildren, ComponentType } from 'preact'
+import { useRef } from 'preact/hooks'
 import type {
   ConversationListItem,
   Notification,
@@ -10,6 +11,7 @@ import type { ListState } from '../../../client/src/state.ts'
 import { openTickets } from '../../../client/src/state.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { ActionButton, Button, useAction } from '../kit/button.tsx'
+import { useFocusWhenLost } from '../kit/form.tsx'
 import { count } from '../kit/format.ts'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { fill, texts } from '../kit/texts.tsx'
@@ -240,12 +242,21 @@ type ListProps<T> = {
 /** The rows of a list, and at its end: loading, an error, or a button for more. */
 function List<T extends { id: string }>({ label, list, icon, words, render }: ListProps<T>) {
   const { items, status, error, hasMore, isLoadingMore, loadMore, reload } = list
+  const known = useRef(0)
+  const rows = useFocusWhenLost<HTMLUListElement>(
+    hasMore,
+    `li:nth-child(${known.current + 1}) :is(a, button)`,
+  )
+  function showMore() {
+    known.current = items.length
+    void loadMore()
+  }
   return (
     <>
       {status === 'ready' && items.length === 0 && (
         <Empty icon={icon} title={words.none} text={words.noneText} />
       )}
-      <ul class="rows" aria-label={label}>
+      <ul class="rows" aria-label={label} ref={rows}>
         {items.map((item) => (
           <li key={item.id}>{render(item)}</li>
         ))}
@@ -253,7 +264,7 @@ function List<T extends { id: string }>({ label, list, icon, words, render }: Li
       {status === 'failed' && <Failure error={error} retry={reload} />}
       {status === 'loading' && <Loading />}
       {status === 'ready' && hasMore && (
-        <Button tone="ghost" class="more" isBusy={isLoadingMore} onClick={loadMore}>
+        <Button tone="ghost" class="more" isBusy={isLoadingMore} onClick={showMore}>
           {texts.kit.showMore}
         </Button>
       )}
