@@ -238,6 +238,7 @@ describe('users created by the platform', () => {
       feed('PATCH', `/users/${root.id}`, { email: 'mine@example.com', email_verified: true }),
       feed('PATCH', `/users/${root.id}`, { role: 'user' }),
       feed('PATCH', `/users/${root.id}`, { disabled: true }),
+      feed('PATCH', `/users/${root.id}`, { email_verified: false }),
       feed('DELETE', `/users/${root.id}`),
       feed('DELETE', `/users/${root.id}/sessions`),
     ]) {

@@ -165,7 +165,8 @@ const actions: Record<string, Act> = {
     ])
     const isProof = body.external_id !== undefined || body.email_verified !== undefined
     const isAdoption = isProof && account.isProvisional
-    const isOfAccess = body.role !== undefined || isAdoption
+    const isVerification = body.email_verified !== undefined && !account.isVerified
+    const isOfAccess = body.role !== undefined || isAdoption || isVerification
     const isRefused = account.role === 'admin' && isOfAccess
     const status = isRefused ? 403 : 200
     const path = `/v1/service/users/${account.id}`

@@ -249,7 +249,7 @@ export function userAdminRoutes(parts: Parts) {
         managedView(await userAdmin.update(params.id, body, context.by)),
       service(
         'serviceUpdateUser',
-        'Changes a person’s role, status, address or profile. Absent fields keep their value. A new `email` holds at once. Without `email_verified: true` it is unverified and gets a verification mail; sessions stay. Links mailed before stop working. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin, nor change the role or the address of one, nor disable one or take over their account.',
+        'Changes a person’s role, status, address or profile. Absent fields keep their value. A new `email` holds at once. Without `email_verified: true` it is unverified and gets a verification mail; sessions stay. Links mailed before stop working. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin, nor change the role or the address of one, nor whether it is verified, nor disable one or take over their account.',
         {
           200: ManagedUser,
           body: PersonUpdate,

@@ -101,6 +101,8 @@ export function createUserAdmin(core: Core, parts: Parts) {
 
   function changeVerified(user: UserRow, isVerified: boolean, by: By) {
     if (user.emailVerified === isVerified) return
+    // Only a verified address gets mails about the safety of the account.
+    mustNotBeProtected(user, by)
     store.update(user.id, { emailVerified: isVerified })
     if (isVerified) oneTimeTokens.revoke('verify_email', user.id)
     record(isVerified ? 'email_verified' : 'email_unverified', user.id, by)
