@@ -372,6 +372,7 @@ async function createModules(core: Core, outside: Outside) {
     useLogo: files.uses.setLogo,
     surveyRetention: forgetting.survey,
     vitals: { ...vitals, webhooks: webhooks.stats },
+    endDelivery: webhooks.endDelivery,
     replica,
     drill:
       replica && verify && core.config.replica?.hasDrill

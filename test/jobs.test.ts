@@ -510,6 +510,22 @@ describe('mail', () => {
     ])
   })
 
+  test('is skipped when its waiting job is discarded', async () => {
+    const clock = createTestClock()
+    const environment = { SMTP_URL: 'smtp://127.0.0.1:1' }
+    await using service = await startService({ clock, environment })
+    const { token } = await service.registerAs('admin')
+    const { id } = await service.register('ada')
+    const delivery = async () =>
+      (await service.call('GET', `/v1/admin/users/${id}/deliveries`, { token })).body.data[0]
+    await waitFor(async () => {
+      clock.advance(500)
+      return (await delivery())?.state === 'waiting'
+    })
+    await service.call('DELETE', `/v1/admin/jobs/${(await delivery()).id}`, { token })
+    expect((await delivery()).state).toBe('skipped')
+  })
+
   test('is logged with its receipt for 30 days, exported, and forgotten with the account', async () => {
     await using mail = await startMailServer()
     const clock = createTestClock()

@@ -342,6 +342,20 @@ describe('an event', () => {
     await tried(1)
   })
 
+  test('counts as failed when its waiting job is discarded', async () => {
+    await using receiver = startReceiver()
+    const { id } = await host.create(receiver.url, ['message.created'])
+    receiver.respond({ status: 500 })
+    await host.talk()
+    const [delivery] = await waitFor(async () => {
+      const all = await host.deliveries(id)
+      return all.length === 1 && all
+    })
+    expect((await host.ask('DELETE', `/v1/admin/jobs/${delivery.id}`)).status).toBe(204)
+    expect(await host.deliveries(id)).toEqual([{ ...delivery, status: 'failed' }])
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
   test('is sent in its current state, and not at all once it is gone', async () => {
     await using own = await startHost()
     await using receiver = startReceiver()

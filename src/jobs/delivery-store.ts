@@ -44,7 +44,7 @@ export function createDeliveryStore(orm: Orm, clock: Clock) {
       const text = answer && withoutAddresses(answer).slice(0, longestAnswer)
       upsert().run(userId, id, channel, kind, state, attempts, text, clock.now())
     },
-    /** For a retried job that had nothing left to send. */
+    /** For a job that was discarded, or retried with nothing left to send. */
     skip(id: string): void {
       skip().run(id)
     },

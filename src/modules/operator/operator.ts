@@ -1,4 +1,5 @@
 import type { Core, Module } from '../../core.ts'
+import type { Job } from '../../jobs/outbox.ts'
 import { getById } from '../../lib/ids.ts'
 import { type Drill, type DrillParts, startDrill } from './drill.ts'
 import { createMailPreviews, type PreviewParts } from './mail-previews.ts'
@@ -23,11 +24,21 @@ type Parts = SystemParts &
     /** Keeps the file of the logo, inside a `write`.
      *  @throws validation_error (`logo_url`) */
     useLogo: (url: string | null) => void
+    /** Ends the delivery to a webhook whose job was discarded, inside a `write`. */
+    endDelivery: (job: Job) => void
   }
 
 export function createOperator(core: Core, parts: Parts): Module {
-  const { settings, outbox, audit, write } = core
+  const { settings, outbox, deliveries, audit, write } = core
   const { replica, drill } = parts
+
+  function discard(job: Job) {
+    outbox.delete(job.id)
+    // It will not be tried again.
+    if (job.deadAt === null) deliveries.skip(job.id)
+    parts.endDelivery(job)
+  }
+
   const routes = operatorRoutes(core, {
     ...parts,
     mails: createMailPreviews(core, parts),
@@ -40,7 +51,8 @@ export function createOperator(core: Core, parts: Parts): Module {
     changeJob: (action, idText, by) =>
       write(() => {
         const job = getById(idText, outbox.find)
-        outbox[action === 'job_retried' ? 'retry' : 'delete'](job.id)
+        if (action === 'job_retried') outbox.retry(job.id)
+        else discard(job)
         audit.record({ action, ...by, target: { type: 'job', id: job.id } })
         return outbox.find(job.id) ?? job
       }),

@@ -1,6 +1,7 @@
 import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
 import { inPieces } from '../../db/pieces.ts'
+import type { Job } from '../../jobs/outbox.ts'
 import { day } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
@@ -137,6 +138,11 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         record('webhook_delivery_retried', by, webhook)
         return deliverAgain(webhook, delivery)
       }),
+
+    /** Called inside the `write` that discards a job: its delivery will not be tried again. */
+    endDelivery({ id, kind, receiver }: Job): void {
+      if (kind === 'webhook_delivery') store.updateDelivery(receiver, id, { status: 'failed' })
+    },
 
     /** Retries every waiting delivery, and every kept one that was not accepted, of events since a time (ms since the
      *  epoch).

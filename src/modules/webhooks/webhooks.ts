@@ -47,5 +47,6 @@ export function createWebhooks(core: Core, neighbours: Neighbours) {
     webhooks: webhookBodies,
     jobs: { webhook_delivery },
     stats: service.stats,
+    endDelivery: service.endDelivery,
   } satisfies Module & Record<string, unknown>
 }
