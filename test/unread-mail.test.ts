@@ -2,8 +2,11 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { Core } from '../src/core.ts'
 import { texts } from '../src/lib/i18n.ts'
 import { excerptOf } from '../src/lib/text.ts'
+import { createUnread } from '../src/modules/chat/unread.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { size, testAtLength } from './support/faults.ts'
@@ -11,6 +14,7 @@ import { type ReceivedMail, startMailServer } from './support/mail.ts'
 import { type ServerProcess, startServer } from './support/process.ts'
 import { createRandom } from './support/random.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { watchRuns } from './support/statements.ts'
 import { waitFor } from './support/wait.ts'
 
 const minute = 60_000
@@ -305,6 +309,25 @@ describe('unread messages', () => {
     expect(several && bodiesOf(several)).toEqual(['word2', 'word3'])
     expect(several?.text).toContain('rooms://home')
     expect(several?.text).not.toContain('/c/')
+  })
+
+  test('are read with as many statements in 25 conversations as in 21', async () => {
+    await using service = await startService()
+    const bob = await service.register()
+    const core = { orm: drizzle(service.sqlite), clock: createTestClock() } as unknown as Core // what is used
+    const unread = createUnread(core, () => true)
+    let runs = 0
+    watchRuns(() => runs++)
+    async function countFor(conversations: number) {
+      for (let n = 0; n < conversations; n++) {
+        const sender = await service.register()
+        await service.say(sender, await service.openConversation(sender, bob), 'word1')
+      }
+      runs = 0
+      expect(unread.findMailable(bob.id)?.conversations).toHaveLength(20)
+      return runs
+    }
+    expect(await countFor(21)).toBe(await countFor(4))
   })
 
   test('of three talks come in one mail; who was disabled meanwhile gets none', async () => {

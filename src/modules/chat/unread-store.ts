@@ -6,8 +6,16 @@ import type { ParticipantRow } from './store.ts'
 type Owner = Pick<ParticipantRow, 'userId' | 'conversationId'>
 /** Conversations that a mail about unread messages looks at. */
 const maxConversations = 1_000
-type Mailable = { conversationId: string; otherUserId: string; lastReadSeq: number; name: string }
-type Excerpt = { id: string; createdAt: number; isNotice: number; text: string }
+/** `senderId` is null when only notices are mailed, because one of the two blocks the other. */
+type Mailable = {
+  conversationId: string
+  senderId: string | null
+  senderName: string
+  oldestSeq: number
+  oldestAt: number
+  newestId: string
+}
+type Excerpt = { isNotice: number; text: string }
 /** Only notices, or also messages of the other user. */
 type Origin = 'platform' | 'anybody'
 
@@ -15,30 +23,37 @@ type Origin = 'platform' | 'anybody'
 const shownText = `CASE type WHEN 'file' THEN coalesce(nullif(trim(body), ''),
   (SELECT group_concat(value ->> 'file_name', ', ') FROM json_each(attachments)), file_name, '') ELSE body END`
 
+/** Not copies of broadcasts. Used where `senderId` is known. */
+const isMailable = (senderId: string) =>
+  `(sender_id IS NULL OR sender_id = ${senderId}) AND is_silent = 0 AND broadcast_id IS NULL AND deleted_at IS NULL`
+
 /** SQL over unread messages, for pushes. */
 export function createUnreadStore(orm: Orm) {
   const participant = (userId: string, conversationId: string) =>
     and(eq(participants.userId, userId), eq(participants.conversationId, conversationId))
 
   const sqlite = orm.$client
+  // One statement, because one for each conversation takes ten times as long.
   const mailable = sqlite.prepare<Mailable, [string, string, number, number]>(
-    `SELECT conversation_id AS conversationId, other_user_id AS otherUserId, last_read_seq AS lastReadSeq,
-       (SELECT display_name FROM users WHERE id = other_user_id) AS name
-     FROM (SELECT * FROM participants WHERE user_id = ?1 AND is_archived = 0 AND last_activity_id > ?2
-       ORDER BY last_activity_id DESC LIMIT ?4)
-     WHERE unread_count > 0 AND coalesce(muted_until, 0) <= ?3`,
+    `SELECT p.conversation_id AS conversationId, p.sender_id AS senderId,
+       (SELECT display_name FROM users WHERE id = p.other_user_id) AS senderName,
+       oldest.seq AS oldestSeq, oldest.created_at AS oldestAt,
+       (SELECT id FROM messages WHERE conversation_id = p.conversation_id AND seq >= oldest.seq
+         AND ${isMailable('p.sender_id')} ORDER BY seq DESC LIMIT 1) AS newestId
+     FROM (
+       SELECT *, CASE WHEN NOT EXISTS (SELECT 1 FROM blocks b
+         WHERE b.user_id = ?1 AND b.other_user_id = participants.other_user_id) THEN other_user_id END AS sender_id
+       FROM participants WHERE user_id = ?1 AND is_archived = 0 AND last_activity_id > ?2
+       ORDER BY last_activity_id DESC LIMIT ?4) p
+     CROSS JOIN messages oldest ON oldest.conversation_id = p.conversation_id AND oldest.seq = (
+       SELECT seq FROM messages WHERE conversation_id = p.conversation_id AND seq > p.last_read_seq AND id > ?2
+         AND ${isMailable('p.sender_id')} ORDER BY seq LIMIT 1)
+     WHERE p.unread_count > 0 AND coalesce(p.muted_until, 0) <= ?3`,
   )
-  const prepareExcerpts = (order: 'ASC' | 'DESC') =>
-    sqlite.prepare<Excerpt, [string, number, string, string | null, string, number]>(
-      `SELECT id, created_at AS createdAt, sender_id IS NULL AS isNotice,
-         ${shownText} AS text
-       FROM messages WHERE conversation_id = ?1 AND seq > ?2 AND id > ?3
-         AND (sender_id IS NULL OR (sender_id = ?4 AND sender_id <> ?5))
-         AND is_silent = 0 AND broadcast_id IS NULL AND deleted_at IS NULL
-       ORDER BY seq ${order} LIMIT ?6`,
-    )
-  const oldestFirst = prepareExcerpts('ASC')
-  const newestFirst = prepareExcerpts('DESC')
+  const excerpts = sqlite.prepare<Excerpt, [string, number, string | null, number]>(
+    `SELECT sender_id IS NULL AS isNotice, ${shownText} AS text
+     FROM messages WHERE conversation_id = ?1 AND seq >= ?2 AND ${isMailable('?3')} ORDER BY seq DESC LIMIT ?4`,
+  )
   const ofInbox = (userId: string) => eq(inboxes.userId, userId)
   const isMailed = sqlite.prepare<unknown, [string]>(
     'SELECT 1 FROM inboxes WHERE user_id = ? AND is_mailed',
@@ -50,21 +65,14 @@ export function createUnreadStore(orm: Orm) {
     updateMailed(userId: string, change: { isMailed?: boolean; mailedThrough?: string }) {
       orm.update(inboxes).set(change).where(ofInbox(userId)).run()
     },
-    /** Conversations with unread messages that are neither archived nor muted, the most recent first.
+    /** Conversations with unread messages that are neither archived nor muted, the most recent first, with the oldest and
+     *  the newest unread message after `through`.
      *  @param through the message up to which they were mailed */
     listMailable: (userId: string, through: string, now: number): Mailable[] =>
       mailable.all(userId, through, now, maxConversations),
-    /** The oldest unread message of a conversation after `through`, and the `limit` newest, without copies of broadcasts.
-     *  @param senderId null leaves notices alone */
-    listExcerpts(
-      userId: string,
-      { conversationId, lastReadSeq }: Mailable,
-      { through, senderId, limit }: { through: string; senderId: string | null; limit: number },
-    ) {
-      const range = [conversationId, lastReadSeq, through, senderId, userId] as const
-      const oldest = oldestFirst.get(...range, 1)
-      return oldest && { oldest, newest: newestFirst.all(...range, limit).reverse() }
-    },
+    /** The `limit` newest unread messages of a conversation, oldest first. */
+    listExcerpts: ({ conversationId, oldestSeq, senderId }: Mailable, limit: number): Excerpt[] =>
+      excerpts.all(conversationId, oldestSeq, senderId, limit).reverse(),
     findParticipant: (userId: string, conversationId: string): ParticipantRow | undefined =>
       orm.select().from(participants).where(participant(userId, conversationId)).get(),
     /** The newest unread message up to `seq`; undefined when there is none, or when a later one is unread. */

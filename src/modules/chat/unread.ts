@@ -23,21 +23,19 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
   function findMailable(userId: string) {
     const inbox = store.findInbox(userId)
     if (!inbox || inbox.unreadCount === 0) return undefined
-    const through = inbox.mailedThrough ?? ''
-    const found = store.listMailable(userId, through, clock.now()).flatMap((row) => {
-      const senderId = mayTalk(userId, row.otherUserId) ? row.otherUserId : null
-      const unread = store.listExcerpts(userId, row, { through, senderId, limit: maxExcerpts })
-      return unread ? [{ ...unread, row }] : []
-    })
+    const found = store.listMailable(userId, inbox.mailedThrough ?? '', clock.now())
     if (found.length === 0) return undefined
-    const newestIds = found.map(({ newest }) => newest.at(-1)?.id ?? '').sort()
     return {
-      since: Math.min(...found.map(({ oldest }) => oldest.createdAt)),
-      newestId: newestIds.at(-1) ?? '',
-      conversations: found.slice(0, maxPerMail).map(({ row, newest }) => ({
+      since: Math.min(...found.map(({ oldestAt }) => oldestAt)),
+      newestId:
+        found
+          .map(({ newestId }) => newestId)
+          .sort()
+          .at(-1) ?? '',
+      conversations: found.slice(0, maxPerMail).map((row) => ({
         id: row.conversationId,
-        messages: newest.map(({ isNotice, text }) => ({
-          senderName: isNotice === 1 ? null : row.name,
+        messages: store.listExcerpts(row, maxExcerpts).map(({ isNotice, text }) => ({
+          senderName: isNotice === 1 ? null : row.senderName,
           text,
         })),
       })),
