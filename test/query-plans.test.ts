@@ -47,7 +47,7 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^USE TEMP B-TREE .* INTO `?ticket_search`?/, 'the messages of one ticket'],
   [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\)( RETURNING |$)/i, 'the rows of one write'],
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .* min\(seq\) AS seq FROM messages /, 'the open reports'],
-  [/^SCAN outbox USING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],
+  [/^SCAN outbox USING COVERING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],
   [/^SCAN outbox .* select count\(\*\) from "outbox"/, 'every job, for admins: 5 ms at 100,000'],
   [/^SCAN outbox .* select "kind", count\(\*\)/, 'every job, for admins'],
   [/^USE TEMP B-TREE FOR GROUP BY: .* "outbox"."dead_at" is not null/, 'jobs that were given up'],
@@ -121,7 +121,19 @@ describeAtLength('a running service', () => {
     const plans = due.map((sql) =>
       service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all(),
     )
-    const detail = 'SEARCH outbox USING INDEX outbox_due (kind=? AND receiver=? AND run_at<?)'
+    const detail =
+      'SEARCH outbox USING COVERING INDEX outbox_due (kind=? AND receiver=? AND run_at<?)'
+    expect(plans).toEqual([[expect.objectContaining({ detail })]])
+  })
+
+  testAtLength('calls that have lapsed are skipped by the index alone', () => {
+    const counts = [...statements].filter((sql) =>
+      /^select count\(\*\) from "calls" where .*"active_at" > \?/.test(sql),
+    )
+    const plans = counts.map((sql) =>
+      service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all(),
+    )
+    const detail = 'SEARCH calls USING COVERING INDEX calls_state (state=?)'
     expect(plans).toEqual([[expect.objectContaining({ detail })]])
   })
 

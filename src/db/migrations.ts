@@ -24,6 +24,7 @@ import messageTypeCheck from '../../drizzle/0018_message_type_check.sql' with { 
 import ticketNotes from '../../drizzle/0019_ticket_notes.sql' with { type: 'text' }
 import replyLanguage from '../../drizzle/0020_reply_language.sql' with { type: 'text' }
 import searchPages from '../../drizzle/0021_search_pages.sql' with { type: 'text' }
+import coveringIndexes from '../../drizzle/0022_covering_indexes.sql' with { type: 'text' }
 import journal from '../../drizzle/meta/_journal.json' with { type: 'json' }
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -53,6 +54,7 @@ export const migrations: readonly string[] = [
   ticketNotes,
   replyLanguage,
   searchPages,
+  coveringIndexes,
 ]
 
 const applicationId = 0x484f5354 // "HOST": identifies our database files

@@ -288,8 +288,9 @@ export const outbox = sqliteTable(
     lastError: text('last_error'),
   },
   (table) => [
+    // Without the last column SQLite would not count jobs by the index alone.
     index('outbox_due')
-      .on(table.kind, table.receiver, table.runAt, table.id)
+      .on(table.kind, table.receiver, table.runAt, table.id, table.deadAt)
       .where(sql.raw('dead_at IS NULL')),
     index('outbox_dead').on(table.deadAt).where(isSet('dead_at')),
     index('outbox_dead_id').on(table.id).where(isSet('dead_at')),
@@ -346,7 +347,8 @@ export const calls = sqliteTable(
     index('calls_active')
       .on(table.hostId, table.guestId, table.activeAt)
       .where(sql.raw("state = 'active'")),
-    index('calls_state').on(table.state, table.id),
+    // The last column is included so that calls that have lapsed are skipped without reading their rows.
+    index('calls_state').on(table.state, table.id, table.activeAt),
     index('calls_updated').on(table.updatedAt),
   ],
 )
