@@ -128,6 +128,33 @@ describe('a job', () => {
     expect(jobs.outbox.stats()).toEqual({ waiting: 0, dead: 0, oldestAge: 0 })
   })
 
+  test('is counted by kind, beside the many of webhooks', async () => {
+    await using jobs = startJobs(async () => {})
+    await jobs.deliver(['a', 'b'], 3)
+    await jobs.add()
+    const kept =
+      "INSERT INTO outbox (id, kind, payload, created_at, run_at, dead_at) VALUES (?, ?, '{}', 0, 0, 1)"
+    for (const [id, kind] of [
+      ['1', 'webhook_delivery'],
+      ['2', 'broadcast'],
+    ] as const) {
+      jobs.sqlite.run(kept, [id, kind])
+    }
+    expect(jobs.outbox.countByKind()).toEqual([
+      { kind: 'verification_mail', count: 1, state: 'waiting' },
+      { kind: 'webhook_delivery', count: 6, state: 'waiting' },
+      { kind: 'broadcast', count: 1, state: 'dead' },
+      { kind: 'webhook_delivery', count: 1, state: 'dead' },
+    ])
+    const page = { form: 'page', page: 1, perPage: 1, offset: 0 } as const
+    const totals = [undefined, 'waiting', 'dead'] as const
+    expect(totals.map((state) => jobs.outbox.list(state, page))).toMatchObject([
+      { total: 9 },
+      { total: 7 },
+      { total: 2 },
+    ])
+  })
+
   test('that fails is retried with growing delays, and then kept as failed', async () => {
     let attempts = 0
     await using jobs = startJobs(async () => {

@@ -32,10 +32,13 @@ type DueRow = Pick<Job, 'id' | 'kind' | 'receiver' | 'attempts'> & { payload: st
 export type DueJob = Omit<DueRow, 'payload'> & { payload: unknown }
 /** Without `runAt` the job is given up. */
 export type Failure = { reason: string; runAt: number | undefined }
+type Dropping = { kept: number; limit: number; after: string }
+type Hurrying = { since: number; last: string; limit: number }
 type JobOptions = { id?: string; delayMilliseconds?: number; receiver?: string }
 
 // Metrics are read often, and counting a long queue in full would delay its jobs further.
 const countedAtMost = 10_000
+const webhookKind = 'webhook_delivery'
 
 export type Outbox = ReturnType<typeof createOutbox>
 
@@ -76,15 +79,24 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
        (SELECT 1 FROM outbox WHERE kind = ? AND receiver = ? AND dead_at IS NULL LIMIT ?)`,
   )
   // In the order of ids, because the jobs of a receiver that has too many are the oldest of all.
-  const removeOldest = statement<{ id: string }, [string, string, number]>(
+  const removeOldest = statement<{ id: string }, [string, string, string, number]>(
     `DELETE FROM outbox WHERE id IN
-       (SELECT id FROM outbox WHERE +kind = ? AND +receiver = ? AND +dead_at IS NULL AND id > ''
+       (SELECT id FROM outbox WHERE +kind = ? AND +receiver = ? AND +dead_at IS NULL AND id > ?
         ORDER BY id LIMIT ?)
      RETURNING id`,
   )
-  const waitingAfter = statement<{ id: string }, [string, string, string, number, number, number]>(
-    `SELECT id FROM outbox WHERE +kind = ? AND +receiver = ? AND +dead_at IS NULL AND id > ? AND created_at >= ?
-       AND run_at > ? ORDER BY id LIMIT ?`,
+  // Without conditions SQLite counts pages instead of rows.
+  const counts = statement<{ all: number; dead: number }, []>(
+    `SELECT (SELECT count(*) FROM outbox) AS "all",
+       (SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL) AS dead`,
+  )
+  const lastOfNext = statement<{ id: string | null }, [string, number]>(
+    'SELECT max(id) AS id FROM (SELECT id FROM outbox WHERE id > ? ORDER BY id LIMIT ?)',
+  )
+  const setDue = statement<unknown, [number, string, string, string, string, number]>(
+    `UPDATE outbox SET run_at = ?1, attempts = 0
+     WHERE id > ?2 AND id <= ?3 AND +kind = ?4 AND +receiver = ?5 AND +dead_at IS NULL AND created_at >= ?6
+       AND (run_at > ?1 OR attempts > 0)`,
   )
   const remove = statement<unknown, [string]>('DELETE FROM outbox WHERE id = ?')
 
@@ -92,6 +104,33 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     const rows = orm.select({ id: outbox.id }).from(outbox).where(which)
     const some = rows.limit(countedAtMost).as('some')
     return orm.select({ n: count() }).from(some).get()?.n ?? 0
+  }
+
+  function countAll(state: JobState | undefined): number {
+    const { all = 0, dead = 0 } = counts().get() ?? {}
+    if (state === undefined) return all
+    return state === 'dead' ? dead : all - dead
+  }
+
+  const countKind = (kind: string) =>
+    orm
+      .select({ n: count() })
+      .from(outbox)
+      .where(and(eq(outbox.kind, kind), inState('waiting')))
+      .get()?.n ?? 0
+
+  // Webhooks have the long queues, so the number of their jobs is what the other kinds leave.
+  function countWaitingByKind() {
+    const kinds = new Set(heads().map(({ kind }) => kind))
+    const isLong = kinds.delete(webhookKind)
+    const rows = [...kinds].map((kind) => ({ kind, count: countKind(kind) }))
+    const others = rows.reduce((sum, row) => sum + row.count, 0)
+    return isLong ? [...rows, { kind: webhookKind, count: countAll('waiting') - others }] : rows
+  }
+
+  function countDeadByKind() {
+    const kinds = orm.select({ kind: outbox.kind, count: count() }).from(outbox)
+    return kinds.where(inState('dead')).groupBy(outbox.kind).all()
   }
 
   function* heads(): Generator<Head> {
@@ -105,7 +144,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
 
   // Choice: webhook jobs do not count, because this server does not cause the backlog of a slow endpoint.
   function oldestAge(now: number): number {
-    const counted = [...heads()].filter(({ kind }) => kind !== 'webhook_delivery')
+    const counted = [...heads()].filter(({ kind }) => kind !== webhookKind)
     return Math.max(0, ...counted.map(({ runAt }) => now - runAt))
   }
 
@@ -139,32 +178,37 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       remove().run(id)
     },
     /** Deletes the oldest waiting jobs of a queue, at most `limit`, so that `kept` stay.
-     *  @returns their ids */
-    dropOldest({ kind, receiver }: QueueName, kept: number, limit: number): string[] {
+     *  @param after the last job that was deleted before: no older one is looked for
+     *  @returns their ids, in order */
+    dropOldest({ kind, receiver }: QueueName, { kept, limit, after }: Dropping): string[] {
+      if (countAll('waiting') <= kept) return []
       const excess = (waitingIn().get(kind, receiver, kept + limit)?.n ?? 0) - kept
       if (excess <= 0) return []
-      return idsOf(removeOldest().all(kind, receiver, excess))
+      return idsOf(removeOldest().all(kind, receiver, after, excess)).sort()
     },
     find: (id: string): Job | undefined => orm.select().from(outbox).where(eq(outbox.id, id)).get(),
     list: (state: JobState | undefined, range: ListRange): Listing<Job> =>
-      listById(orm, range, { name: 'jobs', id: outbox.id, which: inState(state) }),
+      listById(orm, range, {
+        name: 'jobs',
+        id: outbox.id,
+        which: inState(state),
+        count: () => countAll(state),
+      }),
     retry(id: string): void {
       const runAt = clock.now()
       update(id, { runAt, attempts: 0, deadAt: null })
       afterCommit(() => onAdded({ receiver: '', runAt }))
     },
-    /** Makes some waiting jobs of a queue due now: of those after the job `last`, in the order of ids, that were added since
-     *  a time.
-     *  @returns their ids */
-    hurry(
-      { kind, receiver }: QueueName,
-      { since, last, limit }: { since: number; last: string; limit: number },
-    ): string[] {
+    /** Begins a new series of attempts at jobs of a queue that were added since a time: at those among the next `limit` jobs
+     *  after `last` that wait or were tried.
+     *  @returns the id of the last job examined, and their number; undefined when there is none */
+    hurry({ kind, receiver }: QueueName, { since, last, limit }: Hurrying) {
+      const end = lastOfNext().get(last, limit)?.id
+      if (!end) return undefined
       const runAt = clock.now()
-      const ids = idsOf(waitingAfter().all(kind, receiver, last, since, runAt, limit))
-      for (const id of ids) update(id, { runAt, attempts: 0 })
-      if (ids.length > 0) afterCommit(() => onAdded({ receiver, runAt }))
-      return ids
+      const { changes } = setDue().run(runAt, last, end, kind, receiver, since)
+      if (changes > 0) afterCommit(() => onAdded({ receiver, runAt }))
+      return { last: end, count: changes }
     },
     /** Replaces what a job goes on with when it is interrupted. */
     updatePayload: (id: string, payload: OutboxJobs[JobKind]): void => update(id, { payload }),
@@ -190,12 +234,10 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       return last
     },
     /** Counts jobs by kind and state; combinations without jobs are absent. */
-    countByKind: (): { kind: string; state: JobState; count: number }[] =>
-      jobStates.flatMap((state) => {
-        const kinds = orm.select({ kind: outbox.kind, count: count() }).from(outbox)
-        const rows = kinds.where(inState(state)).groupBy(outbox.kind).all()
-        return rows.map((row) => ({ ...row, state }))
-      }),
+    countByKind: (): { kind: string; state: JobState; count: number }[] => [
+      ...countWaitingByKind().map((row) => ({ ...row, state: 'waiting' as const })),
+      ...countDeadByKind().map((row) => ({ ...row, state: 'dead' as const })),
+    ],
     stats: (): OutboxStats => ({
       waiting: countSome(isNull(outbox.deadAt)),
       dead: countSome(isNotNull(outbox.deadAt)),

@@ -44,7 +44,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     if (url.includes('#')) throw invalidField('url', 'no_fragment')
   }
 
-  function deliverAgain({ id: webhookId }: WebhookRow, { id, event }: DeliveryRow): DeliveryRow {
+  function deliverAgain(webhookId: string, { id, event }: DeliveryRow): DeliveryRow {
     if (outbox.find(id)) outbox.retry(id)
     else {
       const job = { webhook_id: webhookId, event: event as WebhookEvent } // stored by a delivery
@@ -136,7 +136,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         const webhook = mustFind(idText)
         const delivery = getById(deliveryIdText, (id) => store.findDelivery(webhook.id, id))
         record('webhook_delivery_retried', by, webhook)
-        return deliverAgain(webhook, delivery)
+        return deliverAgain(webhook.id, delivery)
       }),
 
     /** Called inside the `write` that discards a job: its delivery will not be tried again. */
@@ -149,21 +149,25 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
      *  @returns their number; 0 while the webhook is switched off
      *  @throws not_found */
     async retrySince(idText: string, since: number, by: By): Promise<number> {
-      if (mustFind(idText).disabledAt !== null) return 0
-      const { id: receiver, count } = await write(() => {
-        const webhook = mustFind(idText)
-        const missed = store.listUndelivered(webhook.id, since)
-        for (const delivery of missed) deliverAgain(webhook, delivery)
-        record('webhook_delivery_retried', by, webhook)
-        return { id: webhook.id, count: missed.length }
-      })
-      const queue = { kind: 'webhook_delivery', receiver } as const
-      const waiting = await inPieces<{ last: string; count: number }>(write, (limit, done) => {
-        const ids = outbox.hurry(queue, { since, last: done?.last ?? '', limit })
-        const last = ids.at(-1)
-        return last === undefined ? undefined : { last, count: (done?.count ?? 0) + ids.length }
-      })
-      return count + (waiting?.count ?? 0)
+      const { id: receiver, disabledAt } = mustFind(idText)
+      if (disabledAt !== null) return 0
+      await write(() => record('webhook_delivery_retried', by, mustFind(idText)))
+      type Progress = { last: string; count: number } | undefined
+      const hurry = (limit: number, done: Progress): Progress => {
+        const range = { since, last: done?.last ?? '', limit }
+        const hurried = outbox.hurry({ kind: 'webhook_delivery', receiver }, range)
+        return hurried && { ...hurried, count: (done?.count ?? 0) + hurried.count }
+      }
+      const addMissed = (limit: number, done: Progress): Progress => {
+        const missed = store.listUndelivered(receiver, { since, after: done?.last ?? '', limit })
+        const ended = missed.filter(({ id }) => outbox.find(id)?.deadAt !== null)
+        for (const delivery of ended) deliverAgain(receiver, delivery)
+        const last = missed.at(-1)?.id
+        return last === undefined ? undefined : { last, count: (done?.count ?? 0) + ended.length }
+      }
+      const waiting = await inPieces(write, hurry, { size: 1_000 })
+      const missed = await inPieces(write, addMissed, { size: 25 })
+      return (waiting?.count ?? 0) + (missed?.count ?? 0)
     },
 
     /** Counts all webhooks, and the disabled and the failing ones among them; `givenUp` failed until they were disabled.

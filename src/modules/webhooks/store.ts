@@ -1,4 +1,4 @@
-import { and, asc, eq, gte, inArray, isNull, ne, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, gte, inArray, isNull, ne, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
 import { countRows, lazyStatements, listById, listColumn } from '../../db/statements.ts'
@@ -9,6 +9,7 @@ import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 export type WebhookRow = typeof webhooks.$inferSelect
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect
+type Missed = { since: number; after: string; limit: number }
 export type WebhookStore = ReturnType<typeof createWebhookStore>
 
 const value = sql.placeholder
@@ -73,11 +74,15 @@ export function createWebhookStore(orm: Orm) {
         .get(),
     findDelivery: (webhookId: string, id: string): DeliveryRow | undefined =>
       orm.select().from(webhookDeliveries).where(oneDelivery(webhookId, id)).get(),
-    /** Oldest first; at most some hundred are kept. */
-    listUndelivered(webhookId: string, since: number): DeliveryRow[] {
+    /** Oldest first, after a delivery. */
+    listUndelivered(webhookId: string, { since, after, limit }: Missed): DeliveryRow[] {
       const { id, status, createdAt } = webhookDeliveries
-      const missed = and(ofWebhook(webhookId), ne(status, 'delivered'), gte(createdAt, since))
-      return orm.select().from(webhookDeliveries).where(missed).orderBy(asc(id)).all()
+      const missed = [gt(id, after), ne(status, 'delivered'), gte(createdAt, since)]
+      const rows = orm
+        .select()
+        .from(webhookDeliveries)
+        .where(and(ofWebhook(webhookId), ...missed))
+      return rows.orderBy(asc(id)).limit(limit).all()
     },
     /** Newest first. */
     listDeliveries: (webhookId: string, range: ListRange): Listing<DeliveryRow> =>

@@ -18,6 +18,8 @@ export function subscribeWebhooks(
   store: WebhookStore,
 ) {
   const addedTo = new Map<string, number>()
+  /** The newest dropped job of each webhook. */
+  const droppedThrough = new Map<string, string>()
   let subscribers = new Map<EventType, string[]>()
   reload()
 
@@ -43,8 +45,12 @@ export function subscribeWebhooks(
   })
 
   function dropOldest(id: string) {
-    const dropped = outbox.dropOldest({ kind, receiver: id }, maxWaiting, 2 * checkedEvery)
-    if (dropped.length === 0) return
+    const limit = 2 * checkedEvery
+    const after = droppedThrough.get(id) ?? ''
+    const dropped = outbox.dropOldest({ kind, receiver: id }, { kept: maxWaiting, limit, after })
+    const last = dropped.at(-1)
+    if (last === undefined) return
+    afterCommit(() => droppedThrough.set(id, last))
     const host = hostOf(store.countDropped(id, dropped))
     recordDropped(id, host)
     afterCommit(() =>
