@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { readConfig } from '../src/config.ts'
 import { createIds } from '../src/lib/ids.ts'
+import { createCatchUp } from '../src/modules/chat/catch-up.ts'
+import { createInboxStore } from '../src/modules/chat/inbox-store.ts'
 import { openService } from '../src/serve.ts'
 import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
@@ -11,6 +14,7 @@ import { size, testAtLength } from './support/faults.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
 import { stuckReader, type TestSocket } from './support/socket.ts'
+import { watchRuns } from './support/statements.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
 const beginning = '0'.repeat(26)
@@ -301,6 +305,25 @@ describe('catching up over REST', () => {
       expect([status, Object.keys(body.error.details)]).toEqual([400, [query.split('=')[0] ?? '']])
     },
   )
+})
+
+test('a page of the catch-up reads only its own messages, however many are missed', async () => {
+  await using service = await startService()
+  const bob = await service.register()
+  const { list } = createCatchUp(createInboxStore(drizzle(service.sqlite)))
+  let runs = 0
+  watchRuns(() => runs++)
+  async function countWith(conversations: number) {
+    for (let n = 0; n < conversations; n++) {
+      const sender = await service.register()
+      await sayMany(service, sender, await service.openConversation(sender, bob), 3)
+    }
+    runs = 0
+    const page = list(bob.id, beginning, { form: 'cursor', limit: 2, cursor: undefined })
+    expect(page.rows.map(({ body }) => body)).toEqual(['message 0', 'message 1'])
+    return runs
+  }
+  expect(await countWith(2)).toBe(await countWith(8))
 })
 
 describe('too many missed messages', () => {

@@ -196,8 +196,8 @@ const mutations: Mutation[] = [
   {
     name: 'the catch-up omits a message',
     file: `${chat}/inbox-store.ts`,
-    from: 'WHERE conversation_id = ? AND seq > ? AND NOT (',
-    to: 'WHERE conversation_id = ? AND seq > 1 + ? AND NOT (',
+    from: 'WHERE conversation_id = ? AND seq BETWEEN ? AND ? AND NOT (',
+    to: 'WHERE conversation_id = ? AND seq BETWEEN 1 + ? AND ? AND NOT (',
   },
   {
     name: 'an export leaves received messages out',

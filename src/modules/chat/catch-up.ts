@@ -4,7 +4,7 @@ import { parseId } from '../../lib/ids.ts'
 import { type CursorRange, cutAtLimit, decodeCursor } from '../../lib/list-range.ts'
 import type { Replay } from '../../realtime/channel.ts'
 import type { ReplayPart } from '../../realtime/connection.ts'
-import type { InboxStore, MessageKey } from './inbox-store.ts'
+import type { InboxStore, MessageKey, MessageRange } from './inbox-store.ts'
 import {
   type MessageReader,
   type NewMessageFrame,
@@ -17,27 +17,51 @@ import type { MessageRow } from './store.ts'
 const maxConversations = 1_000
 const maxMessages = 10_000
 const replayChunk = 100
+const keysPerRead = 20
 const lowestId = '0'.repeat(26)
 const missedPosition = Type.Tuple([Type.Literal('missed'), Type.String()])
+
+/** The missed messages of a conversation from `seq` on. `keys` are read before it; no message is older than `id`. */
+type Part = MessageRange & { id: string; keys: MessageKey[] }
 
 export type CatchUp = ReturnType<typeof createCatchUp>
 
 /** Lists the messages after a given one in all conversations of a user, oldest first, for REST and the socket. Omits
  *  copies of the user's own broadcasts. */
 export function createCatchUp(store: InboxStore) {
-  /** @throws resync (too many newer conversations or messages) */
-  function listMissed(userId: string, since: string): MessageKey[] {
-    const moved = store.listMoved(userId, since, maxConversations + 1)
-    if (moved.length > maxConversations) throw new AppError('resync')
-    let count = 0
-    const missed = moved.flatMap(({ id, firstSeq, lastSeq }) => {
-      const floor = Math.max(firstSeq - 1, lastSeq - maxMessages - 1)
-      const known = store.findKnownSeq(id, since, floor)
-      count += lastSeq - known
-      if (count > maxMessages) throw new AppError('resync')
-      return store.listKeys(userId, id, known)
-    })
-    return missed.sort((a, b) => (a.id < b.id ? -1 : 1))
+  /** The missed messages of each conversation.
+   *  @throws resync (too many newer conversations or messages) */
+  function listParts(userId: string, since: string): Part[] {
+    const bounds = { depth: maxMessages, limit: maxConversations + 1 }
+    const parts: Part[] = []
+    let [conversations, messages] = [0, 0]
+    for (const { id, seq, ...range } of store.eachMoved(userId, since, bounds)) {
+      conversations++
+      if (id !== null && seq !== null) {
+        messages += range.lastSeq - seq + 1
+        parts.push({ ...range, seq, id, keys: [] })
+      }
+      if (conversations > maxConversations || messages > maxMessages) throw new AppError('resync')
+    }
+    return parts.sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  /** The missed messages, oldest first. Of each conversation only those are read that the caller takes.
+   *  @throws resync (too many newer conversations or messages) */
+  function* eachMissed(userId: string, since: string): Generator<MessageKey> {
+    const parts = listParts(userId, since)
+    for (let part = parts.shift(); part; part = parts.shift()) {
+      const key = part.keys.shift()
+      if (key) yield key
+      if (part.keys.length === 0 && part.seq <= part.lastSeq) readKeys(userId, part)
+      const [next] = part.keys
+      if (next) insertPart(parts, part, next.id)
+    }
+  }
+
+  function readKeys(userId: string, part: Part) {
+    part.keys = store.listKeys(userId, part, keysPerRead)
+    part.seq = (part.keys.at(-1)?.seq ?? part.lastSeq) + 1
   }
 
   // A message that a restore has undone, or that was forgotten or purged, is replaced by the newest one before it. An empty
@@ -48,13 +72,14 @@ export function createCatchUp(store: InboxStore) {
       yield [{ id: after, frame: { type: 'resync', newest_message_id: after } }]
     }
     for (;;) {
-      const missed = listMissed(reader.userId, after)
-      if (missed.length === 0) return
-      for (let from = 0; from < missed.length; from += replayChunk) {
-        const rows = store.listMessages(missed.slice(from, from + replayChunk))
+      let last: string | undefined
+      for (const keys of inChunks(eachMissed(reader.userId, after))) {
+        const rows = store.listMessages(keys)
         yield rows.map((row) => ({ id: row.id, frame: frameFor(row, reader) }))
+        last = keys.at(-1)?.id
       }
-      after = missed.at(-1)?.id ?? after
+      if (last === undefined) return
+      after = last
     }
   }
 
@@ -68,10 +93,34 @@ export function createCatchUp(store: InboxStore) {
     /** @throws validation_error (`cursor`) · resync (too many newer conversations or messages) */
     list(userId: string, since: string | undefined, { limit, cursor }: CursorRange) {
       const after = cursor === undefined ? idIn(since) : decodeCursor(cursor, missedPosition)[1]
-      const keys = listMissed(userId, after).slice(0, limit + 1)
+      const keys = eachMissed(userId, after)
+        .take(limit + 1)
+        .toArray()
       return cutAtLimit(store.listMessages(keys), limit, ({ id }) => ['missed', id])
     },
   }
+}
+
+/** Inserts a part before those of which the next message is newer. */
+function insertPart(parts: Part[], part: Part, id: string) {
+  let [low, high] = [0, parts.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((parts[middle]?.id ?? '') < id) low = middle + 1
+    else high = middle
+  }
+  part.id = id
+  parts.splice(low, 0, part)
+}
+
+function* inChunks(missed: Iterable<MessageKey>): Generator<MessageKey[]> {
+  let chunk: MessageKey[] = []
+  for (const key of missed) {
+    if (chunk.push(key) < replayChunk) continue
+    yield chunk
+    chunk = []
+  }
+  if (chunk.length > 0) yield chunk
 }
 
 // The schema of the query has checked it.

@@ -11,6 +11,14 @@ import type { MessageRow } from './store.ts'
 export type InboxStore = ReturnType<typeof createInboxStore>
 export type InboxRow = ReturnType<InboxStore['list']>[number]
 export type MessageKey = { id: string; conversationId: string; seq: number }
+export type MessageRange = { conversationId: string; seq: number; lastSeq: number }
+/** `id` and `seq` are null when no message is left. */
+type MovedConversation = {
+  id: string | null
+  seq: number | null
+  conversationId: string
+  lastSeq: number
+}
 
 /** Sorts after every message id. */
 const start = '~'
@@ -90,21 +98,20 @@ export function createInboxStore(orm: Orm) {
   const row = lazy(() => select(byId))
 
   const sqlite = orm.$client
-  const moved = sqlite.prepare<
-    { id: string; firstSeq: number; lastSeq: number },
-    [string, string, number]
-  >(
-    `SELECT p.conversation_id AS id, c.first_seq AS firstSeq, c.last_seq AS lastSeq FROM participants p
+  // No sequence number is missing, so the first missed message follows the newest known one.
+  const moved = sqlite.prepare<MovedConversation, [string, string, number, number]>(
+    `SELECT m.id, m.seq, c.id AS conversationId, c.last_seq AS lastSeq FROM participants p
      JOIN conversations c ON c.id = p.conversation_id
-     WHERE p.user_id = ? AND p.is_archived IN (0, 1) AND p.last_activity_id > ? LIMIT ?`,
-  )
-  const known = sqlite.prepare<{ seq: number }, [string, number, string]>(
-    'SELECT seq FROM messages WHERE conversation_id = ? AND seq > ? AND id <= ? ORDER BY seq DESC LIMIT 1',
+     LEFT JOIN messages m ON m.conversation_id = c.id AND m.seq = 1 + max(
+       c.first_seq - 1, c.last_seq - ?3 - 1, coalesce((SELECT seq FROM messages WHERE conversation_id = c.id
+         AND seq >= c.last_seq - ?3 AND id <= ?2 ORDER BY seq DESC LIMIT 1), 0))
+     WHERE p.user_id = ?1 AND p.is_archived IN (0, 1) AND p.last_activity_id > ?2 LIMIT ?4`,
   )
   // The sender of a broadcast does not get its copies.
-  const keys = sqlite.prepare<MessageKey, [string, number, string]>(
+  const keys = sqlite.prepare<MessageKey, [string, number, number, string, number]>(
     `SELECT id, conversation_id AS conversationId, seq FROM messages
-     WHERE conversation_id = ? AND seq > ? AND NOT (sender_id = ? AND broadcast_id IS NOT NULL)`,
+     WHERE conversation_id = ? AND seq BETWEEN ? AND ? AND NOT (sender_id = ? AND broadcast_id IS NOT NULL)
+     ORDER BY seq LIMIT ?`,
   )
   const one = sqlite.prepare<MessageRow, [string, number]>(
     `SELECT ${selectList(messages)} FROM messages WHERE conversation_id = ? AND seq = ?`,
@@ -127,14 +134,19 @@ export function createInboxStore(orm: Orm) {
     /** `before` is a `lastActivityId`. */
     list: (userId: string, { limit, offset, before = start }: RowRange, isArchived = false) =>
       rows().all({ userId, limit, offset, before, isArchived: isArchived ? 1 : 0 }),
-    /** The user's conversations with activity after message `since`. */
-    listMoved: (userId: string, since: string, limit: number) => moved.all(userId, since, limit),
-    /** The `seq` of the newest message up to `since`. Searches backwards to `floor`, and returns `floor` if it finds none. */
-    findKnownSeq: (conversationId: string, since: string, floor: number): number =>
-      known.get(conversationId, floor, since)?.seq ?? floor,
-    /** Messages with `seq` > `after` that are delivered to the user. */
-    listKeys: (userId: string, conversationId: string, after: number): MessageKey[] =>
-      keys.all(conversationId, after, userId),
+    /** At most `limit` conversations of the user with activity after message `since`, and the first missed message of each;
+     *  of more than `depth` messages a later one. Read as the caller iterates. */
+    eachMoved: (
+      userId: string,
+      since: string,
+      { depth, limit }: { depth: number; limit: number },
+    ) => moved.iterate(userId, since, depth, limit),
+    /** Messages from `seq` to `lastSeq` that are delivered to the user. */
+    listKeys: (
+      userId: string,
+      { conversationId, seq, lastSeq }: MessageRange,
+      limit: number,
+    ): MessageKey[] => keys.all(conversationId, seq, lastSeq, userId, limit),
     listMessages: (wanted: readonly MessageKey[]): MessageRow[] =>
       wanted.flatMap(({ conversationId, seq }) => one.get(conversationId, seq) ?? []),
     /** @returns the id after which the user's next messages come, or an empty text without a conversation */
