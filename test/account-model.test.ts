@@ -91,8 +91,8 @@ const mutations: Mutation[] = [
   {
     name: 'a reset keeps sessions',
     file: `${accounts}/address/recovery.ts`,
-    from: 'return sessionStore.revokeAll(id, clock.now(), keptSession)',
-    to: 'return keptSession === undefined ? [] : sessionStore.revokeAll(id, clock.now(), keptSession)',
+    from: 'sessionStore.revokeAll(id, clock.now(), keptSession)',
+    to: 'if (keptSession !== undefined) sessionStore.revokeAll(id, clock.now(), keptSession)',
   },
   {
     name: 'a reset leaves sockets',
@@ -116,9 +116,8 @@ const mutations: Mutation[] = [
   {
     name: 'a change of the password keeps the other sessions',
     file: `${accounts}/address/recovery.ts`,
-    from: 'const ended = setPassword(user, passwordHash, sessionId)',
-    to: `const ended: string[] = []
-        store.update(userId, { passwordHash })`,
+    from: '        setPassword(user, passwordHash, sessionId)',
+    to: '        store.update(userId, { passwordHash })',
   },
   {
     name: 'a reset keeps a second factor that is older than the first proof',

@@ -53,7 +53,7 @@ export function createRecovery(core: Core, parts: Parts) {
     // Mail only verified addresses: an unverified one may belong to somebody else.
     const isMailed = store.find(id)?.emailVerified && sentMails.take('password_changed', email)
     if (isMailed) queueMail('password_changed_mail', user)
-    return sessionStore.revokeAll(id, clock.now(), keptSession)
+    sessionStore.revokeAll(id, clock.now(), keptSession)
   }
 
   // Checked before hashing and again in the write, because requests may be concurrent.
@@ -154,10 +154,8 @@ export function createRecovery(core: Core, parts: Parts) {
         sessions.mustStillBeConfirmed(user, principal)
         mustHaveChangesLeft(userId)
         audit.record({ action: 'password_changed', ...onOneself(userId, ip) })
-        const ended = setPassword(user, passwordHash, sessionId)
-        afterCommit(() => {
-          for (const id of ended) hub.closeSession(userId, id)
-        })
+        setPassword(user, passwordHash, sessionId)
+        afterCommit(() => hub.closeUser(userId, (peer) => peer.sessionId === sessionId))
       })
     },
 
