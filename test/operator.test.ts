@@ -6,6 +6,7 @@ import { hostline } from './support/command.ts'
 import { insertDeadJob } from './support/dead-job.ts'
 import { startMailServer } from './support/mail.ts'
 import { startService, type TestService } from './support/service.ts'
+import { recordStatements } from './support/statements.ts'
 import { waitFor } from './support/wait.ts'
 
 const day = 86_400_000
@@ -128,6 +129,28 @@ describe('the audit log', () => {
   }
   type Row = { action: string; at: string }
   const actions = ({ data }: { data: Row[] }) => data.map(({ action }) => action)
+
+  test('is searched along the condition with the fewest entries', async () => {
+    const statements = recordStatements()
+    await using log = await openLog()
+    const { service, root, ada, search } = log
+    const usedIndex = async (query: string) => {
+      expect(actions(await search(`${query}&limit=5`))).toEqual(['user_disabled'])
+      const list = [...statements].findLast((sql) => /from "audit_log" where .* limit/.test(sql))
+      const plan = service.sqlite.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${list}`).all()
+      return /INDEX (\w+)/.exec(plan[0]?.detail ?? '')?.[1]
+    }
+    const byRoot = `actor_id=${root.id}&action=user_disabled`
+    expect(await usedIndex(byRoot)).toBe('audit_log_actor')
+    expect(await usedIndex(`${byRoot}&target_id=${ada.id}`)).toBe('audit_log_target_id')
+    service.sqlite.run(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20001)
+       INSERT INTO audit_log (id, at, action, actor_type, actor_id)
+       SELECT printf('00%024d', i), 0, 'user_enabled', 'user', ? FROM n`,
+      [root.id],
+    )
+    expect(await usedIndex(byRoot)).toBe('audit_log_action')
+  })
 
   test('is searched by action, actor, target and time', async () => {
     await using log = await openLog()

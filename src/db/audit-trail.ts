@@ -72,11 +72,8 @@ export type AuditFilter = {
 const slackMilliseconds = hour
 
 // ULIDs order by time, so the primary key serves as the time index. The unary plus stops SQLite from choosing another one.
-const matching = ({ action, actorId, targetId, from, to }: AuditFilter) =>
+const during = ({ from, to }: AuditFilter) =>
   and(
-    action === undefined ? undefined : eq(auditLog.action, action),
-    actorId === undefined ? undefined : eq(auditLog.actorId, actorId),
-    targetId === undefined ? undefined : eq(auditLog.targetId, targetId),
     from === undefined
       ? undefined
       : and(gte(auditLog.id, firstIdAt(from - slackMilliseconds)), sql`+${auditLog.at} >= ${from}`),
@@ -84,6 +81,9 @@ const matching = ({ action, actorId, targetId, from, to }: AuditFilter) =>
       ? undefined
       : and(lt(auditLog.id, firstIdAt(to + slackMilliseconds)), sql`+${auditLog.at} < ${to}`),
   )
+
+/** Rows of a person or action that are read for a filter with several conditions. */
+const fewRows = 20_000
 
 export type AuditTrail = ReturnType<typeof createAuditTrail>
 
@@ -95,6 +95,29 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   function listBy(userId: string, limit: number, after = ''): AuditRow[] {
     const next = and(eq(auditLog.actorId, userId), gt(auditLog.id, after))
     return orm.select().from(auditLog).where(next).orderBy(asc(auditLog.id)).limit(limit).all()
+  }
+
+  function hasFew(condition: SQL): boolean {
+    const rows = orm.select({ id: auditLog.id }).from(auditLog).where(condition)
+    const some = rows.limit(fewRows + 1).as('some')
+    return (orm.select({ n: count() }).from(some).get()?.n ?? 0) <= fewRows
+  }
+
+  // SQLite does not know that an action has a million rows and a person ten, so it reads those of the first condition that
+  // has few.
+  function matching(filter: AuditFilter): SQL | undefined {
+    const { action, actorId, targetId } = filter
+    const given = [
+      targetId === undefined ? [] : { column: auditLog.targetId, value: targetId },
+      actorId === undefined ? [] : { column: auditLog.actorId, value: actorId },
+      action === undefined ? [] : { column: auditLog.action, value: action },
+    ].flat()
+    const best =
+      given.length < 2 ? undefined : given.find(({ column, value }) => hasFew(eq(column, value)))
+    const conditions = given.map((one) =>
+      best && one !== best ? sql`+${one.column} = ${one.value}` : eq(one.column, one.value),
+    )
+    return and(...conditions, during(filter))
   }
 
   /** Computed from the rowids: they have no gaps, because only the oldest rows are deleted. */
