@@ -6,6 +6,7 @@ import { migrate, migrations } from '../src/db/migrations.ts'
 import { lockDirectory, openForServer } from '../src/db/open.ts'
 import { StartError } from '../src/lib/errors.ts'
 import { hostline } from './support/command.ts'
+import { migratedDirectory } from './support/database.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { startServer } from './support/process.ts'
@@ -221,7 +222,7 @@ describe('the start refuses in one line', () => {
   }
 
   test('a newer database', () => {
-    using directory = temporaryDirectory()
+    using directory = migratedDirectory()
     const connection = openForServer(directory.path)
     connection.sqlite.run('PRAGMA user_version = 99')
     connection.close()
@@ -237,7 +238,7 @@ describe('the start refuses in one line', () => {
   ])(
     'a database of version %d from before the first release; check says the same',
     async (version, change) => {
-      using directory = temporaryDirectory()
+      using directory = migratedDirectory()
       const connection = openForServer(directory.path)
       connection.sqlite.run(
         `PRAGMA foreign_keys = OFF; ${change}; PRAGMA user_version = ${version}`,

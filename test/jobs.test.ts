@@ -12,6 +12,7 @@ import { createIds } from '../src/lib/ids.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
+import { migratedDirectory } from './support/database.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { size, testAtLength } from './support/faults.ts'
 import { startMailServer } from './support/mail.ts'
@@ -28,7 +29,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
   const commits: number[] = []
   const note = (message: string) => void logged.push(message)
   const log = { debug: note, info: note, warn: note, error: note }
-  const directory = temporaryDirectory()
+  const directory = migratedDirectory()
   const connection = openForServer(directory.path)
   const clock = createTestClock()
   const { write, afterCommit } = createWriter({

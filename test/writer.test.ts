@@ -6,7 +6,7 @@ import { openForServer } from '../src/db/open.ts'
 import { openWal } from '../src/db/storage.ts'
 import { createWriter, type WriterOptions } from '../src/db/writer.ts'
 import type { AppError } from '../src/lib/errors.ts'
-import { temporaryDirectory } from './support/directory.ts'
+import { migratedDirectory } from './support/database.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -15,7 +15,7 @@ const worker = new URL('../src/db/checkpoint-worker.ts', import.meta.url)
 
 /** A writer over a real file with a table of notes. */
 function startWriter(options: Partial<WriterOptions> = {}) {
-  const directory = temporaryDirectory()
+  const directory = migratedDirectory()
   const connection = openForServer(directory.path)
   const { sqlite } = connection
   sqlite.run('CREATE TABLE notes (text TEXT PRIMARY KEY)')
