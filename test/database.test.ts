@@ -2,8 +2,10 @@ import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { eq } from 'drizzle-orm'
 import { migrate, migrations } from '../src/db/migrations.ts'
 import { lockDirectory, openForServer } from '../src/db/open.ts'
+import { secrets } from '../src/db/schema.ts'
 import { StartError } from '../src/lib/errors.ts'
 import { hostline } from './support/command.ts'
 import { migratedDirectory } from './support/database.ts'
@@ -209,6 +211,26 @@ describe('migrations', () => {
     ]
     expect(clustered.map(({ name }) => name)).toEqual(names)
   })
+})
+
+test('the ORM prepares a query once, also after one that was refused', () => {
+  using directory = migratedDirectory()
+  const { sqlite, orm, close } = openForServer(directory.path)
+  const prepare = sqlite.prepare.bind(sqlite)
+  const prepared: string[] = []
+  const noting = (text: string) => {
+    prepared.push(text)
+    return prepare(text)
+  }
+  Object.assign(sqlite, { prepare: noting })
+  const add = (name: string) => orm.insert(secrets).values({ name, value: name }).run()
+  const list = (name: string) => orm.select().from(secrets).where(eq(secrets.name, name)).all()
+  for (const name of ['a', 'b']) add(name)
+  expect(() => add('a')).toThrow('UNIQUE')
+  add('c')
+  expect(['a', 'b', 'c', 'd'].map((name) => list(name).length)).toEqual([1, 1, 1, 0])
+  expect(prepared).toEqual([expect.stringMatching(/^insert/), expect.stringMatching(/^select/)])
+  close()
 })
 
 describe('the start refuses in one line', () => {

@@ -1,4 +1,4 @@
-import { Database, constants as sqliteConstants } from 'bun:sqlite'
+import { Database, type Statement, constants as sqliteConstants } from 'bun:sqlite'
 import {
   accessSync,
   closeSync,
@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
+import { createLru } from '../lib/lru.ts'
 import { migrate, migrations } from './migrations.ts'
 import { letOldShrink, letShrink } from './shrinking.ts'
 
@@ -37,6 +38,7 @@ export const replicaCopyFile = 'replica.db'
 const cacheKibibytes = 8_192
 const maxWalBytes = 32 * 1_024 * 1_024
 const busyTimeoutMilliseconds = 2_000
+const keptStatements = 200
 // A command locks the directory briefly, on a slow machine for seconds.
 const lockWaitMilliseconds = 5_000
 const otherOwner = 'this user may not use it: run as its owner, or give it to this user (chown)'
@@ -226,10 +228,25 @@ function configure(sqlite: Database, path: string, synchronous: 'NORMAL' | 'FULL
   return {
     path,
     sqlite,
-    orm: drizzle(sqlite),
+    orm: createOrm(sqlite),
     touch: () => sqlite.run(`PRAGMA user_version = ${migrations.length}`),
     close: () => sqlite.close(),
   }
+}
+
+/** The ORM prepares each query anew, which takes longer than most queries, so statements are kept by their text. They can be
+ *  shared because none is read in steps. */
+function createOrm(sqlite: Database): Orm {
+  const statements = createLru<Statement>(keptStatements)
+  const prepare = (text: string) => {
+    const kept = statements.get(text)
+    if (kept) return kept
+    const statement = sqlite.prepare(text)
+    statements.set(text, statement)
+    return statement
+  }
+  const client = { prepare } as unknown as Database // what the ORM uses of it outside its own transactions
+  return Object.assign(drizzle({ client }), { $client: sqlite })
 }
 
 const failure = (what: string, cause: unknown) =>
