@@ -76,8 +76,15 @@ function minified(name: string): string {
 /** The types of the client in one file. */
 export const clientTypes = (): string => mergeTypes(emitTypes(), 'client')
 
+let emitted: Map<string, string> | undefined
+
 /** The declarations of each module. */
 function emitTypes(): Map<string, string> {
+  emitted ??= runCompiler()
+  return emitted
+}
+
+function runCompiler(): Map<string, string> {
   const output = mkdtempSync(join(tmpdir(), 'hostline-client-'))
   const compiler = join(project, 'node_modules/typescript/bin/tsc')
   const emit = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', output]
