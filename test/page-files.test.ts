@@ -1,8 +1,14 @@
 import { expect, test } from 'bun:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { startService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 
 const kilobyte = 1_000
+
+const anyService = shared(() => startService())
+const forOtherOrigins = shared(() =>
+  startService({ environment: { CORS_ORIGINS: 'https://a.example' } }),
+)
 
 async function get(
   app: Awaited<ReturnType<typeof startService>>['app'],
@@ -18,7 +24,7 @@ function loadedBy(html: string): string[] {
 }
 
 test('a page is revalidated on each request, and sent again only after a change', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const first = await get(service.app, '/console')
   expect(first.headers.get('cache-control')).toBe('no-cache')
   const headers = { 'if-none-match': first.headers.get('etag') ?? '' }
@@ -28,7 +34,7 @@ test('a page is revalidated on each request, and sent again only after a change'
 })
 
 test('assets have a hash in their name, and are cached forever', async () => {
-  await using service = await startService()
+  const service = await anyService()
   for (const page of ['/', '/console', '/demo', '/docs', '/set-up']) {
     const html = await (await get(service.app, page)).text()
     expect(loadedBy(html)).not.toBeEmpty()
@@ -53,7 +59,7 @@ test.each([
   '/client.d.ts',
   '/docs',
 ])('%s is compressed, and sent again only after a change', async (path) => {
-  await using service = await startService({ environment: { CORS_ORIGINS: 'https://a.example' } })
+  const service = await forOtherOrigins()
   const plain = await get(service.app, path, { origin: 'https://a.example' })
   const text = await plain.text()
   expect(plain.headers.get('vary')).toContain('Accept-Encoding')
@@ -83,7 +89,7 @@ test.each([
 const decoders = { gzip: gunzipSync, br: brotliDecompressSync }
 
 test('assets are compressed for clients that accept it', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const html = await (await get(service.app, '/console')).text()
   const path = loadedBy(html).find((name) => name.endsWith('.css')) ?? ''
   const compressed = await get(service.app, path, { 'accept-encoding': 'gzip' })
@@ -94,7 +100,7 @@ test('assets are compressed for clients that accept it', async () => {
 })
 
 test('the console loads at most 100 KB before it shows something, font and language included', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const html = await (await get(service.app, '/console')).text()
   const scripts = loadedBy(html).filter((path) => path.endsWith('.js'))
   const code = await Promise.all(scripts.map(async (path) => (await get(service.app, path)).text()))

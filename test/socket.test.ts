@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
-import { startService } from './support/service.ts'
+import { startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
 import { handshake, openUpgrade, stuckReader, TestSocket } from './support/socket.ts'
 import { waitFor } from './support/wait.ts'
@@ -9,10 +9,38 @@ const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 const framesOff = { RATE_LIMIT_FRAMES: 'off' }
 
 const anyService = shared(() => startService({ listen: true }))
+const forPages = shared(() => {
+  const PUBLIC_URL = 'https://chat.example.com'
+  const environment = { CORS_ORIGINS: 'https://app.example.com', PUBLIC_URL }
+  return startService({ listen: true, environment })
+})
+
+/** The clock only moves on. */
+const clocked = shared(async () => {
+  const clock = createTestClock()
+  return Object.assign(await startService({ listen: true, clock }), { clock })
+})
 
 /** Two people in a conversation, on a service of their own if options are given. */
 async function startPair(options?: Parameters<typeof startService>[0]) {
   const service = options ? await startService({ listen: true, ...options }) : await anyService()
+  const pair = await meetOn(service)
+  return {
+    ...pair,
+    async [Symbol.asyncDispose]() {
+      pair[Symbol.dispose]()
+      if (options) await service[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Two more people on the service with a clock. */
+async function meetWithClock() {
+  const service = await clocked()
+  return { ...(await meetOn(service)), clock: service.clock }
+}
+
+async function meetOn(service: TestService) {
   const { a, b, conversationId } = await service.pair()
   const [ada, bob] = [await service.connect(a), await service.connect(b)]
   const [asAda, asBob] = [
@@ -24,9 +52,8 @@ async function startPair(options?: Parameters<typeof startService>[0]) {
     ada: asAda,
     bob: asBob,
     conversationId,
-    async [Symbol.asyncDispose]() {
+    [Symbol.dispose]() {
       for (const socket of [ada, bob]) socket.close()
-      if (options) await service[Symbol.asyncDispose]()
     },
   }
 }
@@ -63,16 +90,12 @@ describe('the handshake', () => {
   ])(
     'from a page of %s is answered with %d when CORS_ORIGINS names another',
     async (origin, status) => {
-      const environment = {
-        CORS_ORIGINS: 'https://app.example.com',
-        PUBLIC_URL: 'https://chat.example.com',
-      }
-      await using service = await startService({ listen: true, environment })
-      const { token } = await service.register()
+      const service = await forPages()
+      const { token, id } = await service.register()
       const path = `/v1/chat/ws?token=${token}`
       const head = await upgrade(service.base, path, { ...(origin !== undefined && { origin }) })
       expect(head).toStartWith(`HTTP/1.1 ${status}`)
-      expect(service.hub.stats().sockets).toBe(status === 101 ? 1 : 0)
+      expect(service.hub.isOnline(id)).toBe(status === 101)
     },
   )
 
@@ -127,7 +150,7 @@ describe('the handshake', () => {
   })
 
   test('another version of the protocol is refused as everything is', async () => {
-    await using service = await startService({ listen: true })
+    const service = await anyService()
     const { token } = await service.register()
     const path = `/v1/chat/ws?token=${token}`
     const answer = await upgrade(service.base, path, { 'Sec-WebSocket-Version': '8' })
@@ -136,7 +159,7 @@ describe('the handshake', () => {
   })
 
   test('the token appears in no log line', async () => {
-    await using service = await startService({ listen: true })
+    const service = await anyService()
     const { token } = await service.register()
     await (await service.connect({ token })).settled()
     await fetch(`${service.base}/v1/chat/ws?token=${token}`)
@@ -259,9 +282,8 @@ describe('typing and reading', () => {
   })
 
   test('typing is limited to a burst of 5, then one in 2 s', async () => {
-    const clock = createTestClock()
-    await using chat = await startPair({ clock })
-    const { ada, bob, conversationId } = chat
+    using chat = await meetWithClock()
+    const { clock, ada, bob, conversationId } = chat
     const type = async (times: number) => {
       for (let n = 0; n < times; n++)
         ada.socket.send({ type: 'typing', conversation_id: conversationId })
@@ -400,8 +422,7 @@ describe('errors', () => {
 
 describe('limits', () => {
   test('all sockets of a user together send three times the frames of one, however often they reconnect', async () => {
-    const clock = createTestClock()
-    await using service = await startService({ listen: true, clock })
+    const service = await clocked()
     const ada = await service.register()
     const accepted = async () => {
       const sockets = await Promise.all(Array.from({ length: 10 }, () => service.connect(ada)))
@@ -412,13 +433,13 @@ describe('limits', () => {
     }
     expect(await accepted()).toBe(90)
     expect(await accepted()).toBe(0)
-    clock.advance(1_001)
+    service.clock.advance(1_001)
     expect(await accepted()).toBe(30)
   })
 
   test('30 frames at once, then 10 a second: more get rate_limited with retry_after', async () => {
-    const clock = createTestClock()
-    await using chat = await startPair({ clock })
+    using chat = await meetWithClock()
+    const { clock } = chat
     const { socket } = chat.ada
     for (let n = 0; n < 31; n++) socket.send({ type: 'ping' })
     const refusal = await socket.next('error')
@@ -435,8 +456,7 @@ describe('limits', () => {
   })
 
   test('50 refused frames within 60 s close with 4429', async () => {
-    const clock = createTestClock()
-    await using chat = await startPair({ clock })
+    using chat = await meetWithClock()
     const { socket } = chat.ada
     for (let n = 0; n < 79; n++) socket.send({ type: 'ping' })
     for (let n = 0; n < 49; n++) await socket.next('error')
@@ -541,8 +561,8 @@ describe('limits', () => {
 
 describe('the token of a connection', () => {
   test('closes it with 4401 thirty seconds after it expired', async () => {
-    const clock = createTestClock()
-    await using chat = await startPair({ clock })
+    using chat = await meetWithClock()
+    const { clock } = chat
     clock.advance(929_000)
     await chat.ada.socket.settled()
     clock.advance(2_000)
@@ -550,9 +570,8 @@ describe('the token of a connection', () => {
   })
 
   test('can be renewed by an auth frame', async () => {
-    const clock = createTestClock()
-    await using chat = await startPair({ clock })
-    const { service, ada, bob } = chat
+    using chat = await meetWithClock()
+    const { clock, service, ada, bob } = chat
     clock.advance(800_000)
     const body = { refresh_token: ada.refreshToken }
     const { access_token } = (await service.call('POST', '/v1/auth/refresh', { body })).body
@@ -599,9 +618,8 @@ describe('the token of a connection', () => {
   })
 
   test('a reused refresh token closes the sockets of its family', async () => {
-    const clock = createTestClock()
-    await using chat = await startPair({ clock })
-    const { service, ada } = chat
+    using chat = await meetWithClock()
+    const { clock, service, ada } = chat
     const body = { refresh_token: ada.refreshToken }
     await service.call('POST', '/v1/auth/refresh', { body })
     clock.advance(11_000)
