@@ -111,6 +111,20 @@ describe.concurrent('a bucket', () => {
   )
 
   testAtLength(
+    'that takes the first snapshot slowly: the start waits for it and for its entry',
+    async () => {
+      await using place = await replicas()
+      // The parts of a snapshot take longer than a write may wait, and the entry longer than a check for waiting ones.
+      place.store.faults.beforePut = (key) => waitOut(key.startsWith('snapshots/') ? 2_700 : 500)
+      // The timeout of a request is a third of the lease.
+      const environment = { ...byBucket.environment, REPLICA_LEASE: '15' }
+      const service = await place.start('a', { environment })
+      expect(service.log()).not.toContain('no link for the first admin')
+      expect((await say(service, await service.pair(), 'one')).status).toBe(201)
+    },
+  )
+
+  testAtLength(
     'that is full: the service continues and logs it once, and everything is stored when there is room',
     async () => {
       await using place = await replicas()

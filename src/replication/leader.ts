@@ -63,6 +63,8 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
   /** It is not known yet whether the bucket has a snapshot of earlier leaders. */
   let isLooking = false
   let isServing = false
+  /** When the lead began, or a snapshot for an entry was uploaded. The time before does not count as waiting. */
+  let waitsSince = 0
 
   const heartbeatMilliseconds = () => appender.agreed().lease / 3
   const lagMilliseconds = () => {
@@ -90,7 +92,8 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     // A start waits for its first snapshot.
     if (lead && isUploading && !isServing) return false
     if (isServing && !snapshots.isRestorable()) return true
-    return !lead || lagMilliseconds() > acknowledgeTimeoutMilliseconds
+    const waited = Math.min(lagMilliseconds(), performance.now() - waitsSince)
+    return !lead || waited > acknowledgeTimeoutMilliseconds
   }
 
   function put(number: number, from: Buffer): void {
@@ -284,10 +287,16 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     // Pages captured from here on are newer than the snapshot.
     needsSnapshot = false
     isUploading = true
-    const upload = snapshots.takeForEntry(pinned, place).finally(() => {
-      isUploading = false
-      wakeUp()
-    })
+    const upload = snapshots
+      .takeForEntry(pinned, place)
+      .then((taken) => {
+        waitsSince = performance.now()
+        return taken
+      })
+      .finally(() => {
+        isUploading = false
+        wakeUp()
+      })
     upload.catch(() => {})
     await sendHeartbeatsWhile(() => isUploading && !isOver)
     const taken = await upload
@@ -320,6 +329,7 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     /** Starts shipping; the database must be open. */
     begin(leadership: Leadership): void {
       lead = leadership
+      waitsSince = performance.now()
       appender.start(leadership)
       capture()
       if (needsSnapshot) snapshots.expectFirst()
