@@ -10,7 +10,7 @@ import { fetchFile, upload } from './support/files.ts'
 import { startNode } from './support/nodes.ts'
 import type { ObjectStore } from './support/object-store.ts'
 import { call, meet } from './support/process.ts'
-import { find, replicas, say } from './support/replicas.ts'
+import { find, replicas, say, saySurely } from './support/replicas.ts'
 import { aWhile, waitFor, waitOut } from './support/wait.ts'
 
 const byBucket = { environment: { REPLICA_ACK: 'bucket' } }
@@ -68,7 +68,7 @@ describe.concurrent('a bucket', () => {
       await using place = await replicas()
       const service = await place.start('a', byBucket)
       const people = await service.pair()
-      expect((await say(service, people, 'before')).status).toBe(201)
+      await saySurely(service, people, 'before')
       place.store.faults.away = true
       const answers = async () => {
         const sent = await say(service, people, 'meanwhile')
@@ -100,9 +100,9 @@ describe.concurrent('a bucket', () => {
       service.sqlite.run('CREATE TABLE filler (bytes BLOB)')
       for (let n = 0; n < 10; n++)
         service.sqlite.run('INSERT INTO filler VALUES (zeroblob(7000000))')
-      await say(service, people, 'one')
+      await saySurely(service, people, 'one')
       place.store.faults.away = false
-      await say(service, people, 'two')
+      await saySurely(service, people, 'two')
       await place.has(['one', 'two'])
       expect(place.store.keys('snapshots/').filter((key) => key.endsWith('manifest'))).toHaveLength(
         2,
@@ -214,7 +214,7 @@ describe.concurrent('a bucket', () => {
       const people = await service.pair()
       const [entry = ''] = store.keys('log/')
       const [piece = ''] = store.keys('snapshots/')
-      await say(service, people, 'one')
+      await saySurely(service, people, 'one')
       // One an hour is kept.
       store.age(day / 12)
       const { exitCode } = await place.snapshot('a')
@@ -224,7 +224,7 @@ describe.concurrent('a bucket', () => {
         expect.anything(),
       ])
       store.age(8 * day)
-      await say(service, people, 'two')
+      await saySurely(service, people, 'two')
       expect(await place.snapshot('a')).toMatchObject({ exitCode: 0, err: '' })
       expect([store.get(entry), store.get(piece)]).toEqual([undefined, undefined])
       expect(await place.messages()).toEqual(['one', 'two'])

@@ -12,7 +12,15 @@ import { startCut } from './support/cut.ts'
 import { executable } from './support/executable.ts'
 import { size, testAtLength } from './support/faults.ts'
 import { command, type ReplicaNode } from './support/nodes.ts'
-import { type Pair, type People, say, sendContinuously, startPair, texts } from './support/pair.ts'
+import {
+  type Pair,
+  type People,
+  say,
+  saySurely,
+  sendContinuously,
+  startPair,
+  texts,
+} from './support/pair.ts'
 import { allMessages, call, meet } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
@@ -112,6 +120,7 @@ const isShipped = ({ base }: ReplicaNode) =>
 /** Stops a node while it ships the message "lost", which the bucket never gets. */
 async function stopWhileShipping({ store: { faults } }: Pair, node: ReplicaNode, people: People) {
   const { promise: isSignalled, resolve } = Promise.withResolvers<void>()
+  let isOver = false
   faults.beforePut = async (key, bytes) => {
     if (!key.startsWith('log/')) return
     const { pages } = await decodeEntry(bytes)
@@ -119,9 +128,10 @@ async function stopWhileShipping({ store: { faults } }: Pair, node: ReplicaNode,
     node.signal('SIGSTOP')
     faults.away = true
     faults.beforePut = undefined
+    isOver = true
     resolve()
   }
-  void say(node.base, people, 'lost')
+  void waitFor(async () => (await say(node.base, people, 'lost')) !== 503 || isOver)
   await isSignalled
   await waitFor(() => isStopped(node))
   faults.away = false
@@ -156,13 +166,13 @@ describe('a leader that was stopped for longer than its lease', () => {
       const a = await pair.leader('a')
       const b = await pair.standby('b')
       const people = await meet(a.base)
-      expect(await say(a.base, people, 'shipped')).toBe(201)
+      await saySurely(a.base, people, 'shipped')
       await isShipped(a)
       const writing = sendWithoutWaiting(a.base, people)
       await stopWhileShipping(pair, a, people)
       const before = [...writing.sent]
       await b.ready()
-      expect(await say(b.base, people, 'of the next leader')).toBe(201)
+      await saySurely(b.base, people, 'of the next leader')
       a.signal('SIGCONT')
       expect(await a.exited).toBe(1)
       writing.end()
@@ -212,17 +222,19 @@ testAtLength(
     const a = await pair.leader('a')
     const [b, c] = await Promise.all([pair.standby('b'), pair.standby('c')])
     const people = await meet(a.base)
-    expect(await say(a.base, people, 'to a')).toBe(201)
+    await saySurely(a.base, people, 'to a')
     await a.end('SIGKILL')
-    const isReady = () => Promise.all([b.isReady(), c.isReady()])
-    await waitFor(async () => (await isReady()).includes(true), 'one of them')
-    expect((await isReady()).toSorted()).toEqual([false, true])
-    const [first, second] = (await b.isReady()) ? [b, c] : [c, b]
-    expect(await say(first.base, people, 'to the first')).toBe(201)
+    const ready = await waitFor(async () => {
+      const both = await Promise.all([b.isReady(), c.isReady()])
+      return both.includes(true) ? both : undefined
+    }, 'one of them')
+    expect(ready).toContain(false)
+    const [first, second] = ready[0] ? [b, c] : [c, b]
+    await saySurely(first.base, people, 'to the first')
     expect(await call(second.base, 'GET', '/healthz')).toMatchObject({ body: { role: 'standby' } })
     await first.end('SIGKILL')
     await second.ready()
-    expect(await say(second.base, people, 'to the second')).toBe(201)
+    await saySurely(second.base, people, 'to the second')
     expect(await texts(second.base, people)).toEqual(['to a', 'to the first', 'to the second'])
   },
 )
@@ -233,7 +245,7 @@ async function raceForLead(pair: Pair, whoIsFirst: 'standby' | 'former leader') 
   const a = await pair.leader('a')
   const b = await pair.standby('b')
   const people = await meet(a.base)
-  expect(await say(a.base, people, 'to a')).toBe(201)
+  await saySurely(a.base, people, 'to a')
   await a.end('SIGKILL')
   const { promise: again, resolve } = Promise.withResolvers<ReplicaNode>()
   const { promise: bothReach, resolve: letGo } = Promise.withResolvers<void>()
@@ -260,7 +272,7 @@ describe('a former leader that restarts during the take-over', () => {
     const { again, b, people } = await raceForLead(pair, 'standby')
     await b.ready()
     await again.says('follows the log')
-    expect(await say(b.base, people, 'to b')).toBe(201)
+    await saySurely(b.base, people, 'to b')
     expect(await again.isReady()).toBe(false)
     expect(await texts(b.base, people)).toEqual(['to a', 'to b'])
   })
@@ -269,7 +281,7 @@ describe('a former leader that restarts during the take-over', () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket' })
     const { again, b, people } = await raceForLead(pair, 'former leader')
     await again.ready()
-    expect(await say(again.base, people, 'to a again')).toBe(201)
+    await saySurely(again.base, people, 'to a again')
     expect(await b.isReady()).toBe(false)
     await again.end('SIGKILL')
     await b.ready()
@@ -304,7 +316,7 @@ describe('in disk mode a leader without the bucket', () => {
       faults.away = false
       faults.hangs = 0
       await a.ready()
-      expect(await say(a.base, people, 'again')).toBe(201)
+      await saySurely(a.base, people, 'again')
       expect([await read(), (await metrics()).includes('hostline_replica_leader 1\n')]).toEqual([
         200,
         true,
@@ -329,7 +341,7 @@ testAtLength(
     const socket = await TestSocket.open(
       `${a.base.replace('http', 'ws')}/v1/chat/ws?token=${people.a.token}`,
     )
-    expect(await say(a.base, people, 'shipped')).toBe(201)
+    await saySurely(a.base, people, 'shipped')
     await isShipped(a)
     const leads = ({ base }: ReplicaNode) =>
       fetch(`${base}/metrics`).then(
@@ -345,7 +357,7 @@ testAtLength(
     await socket.closed
     await b.ready()
     expect((await call(a.base, 'GET', path, people.a)).status).toBe(503)
-    expect(await say(b.base, people, 'of the next leader')).toBe(201)
+    await saySurely(b.base, people, 'of the next leader')
     way.mend()
     expect(await a.exited).toBe(1)
     clearInterval(watching)
@@ -361,7 +373,7 @@ testAtLength(
 async function passRetention({ store }: Pair, leader: ReplicaNode, people: People) {
   const beginOfLead = store.keys('log/').at(-1) ?? ''
   for (const day of [1, 2]) {
-    expect(await say(leader.base, people, `day ${day}`)).toBe(201)
+    await saySurely(leader.base, people, `day ${day}`)
     const taken = await command(leader.dataDir, store.url, ['replica', 'snapshot'])
     expect(taken).toMatchObject({ code: 0, err: '' })
     store.age(8 * dayMilliseconds)
@@ -633,7 +645,7 @@ describe.concurrent('a handover of the lead', () => {
     await using pair = await startPair({ REPLICA_LEASE: '3' })
     const a = await pair.leader('a')
     const people = await meet(a.base)
-    expect(await say(a.base, people, 'before')).toBe(201)
+    await saySurely(a.base, people, 'before')
     const handingOver = command(a.dataDir, pair.store.url, ['hand-over'])
     expect(await a.exited).toBe(0)
     const again = await pair.start('a')
@@ -743,7 +755,7 @@ testAtLength('a standby whose clock is ten minutes ahead takes over, and back', 
   const a = await pair.leader('a')
   const b = await pair.standby('b', { path })
   const people = await meet(a.base)
-  expect(await say(a.base, people, 'one')).toBe(201)
+  await saySurely(a.base, people, 'one')
   /** The access tokens of the other machine seem expired, or issued in the future. */
   const login = async (base: string) => {
     const { email } = people.a
@@ -754,13 +766,13 @@ testAtLength('a standby whose clock is ten minutes ahead takes over, and back', 
   await a.end('SIGKILL')
   await b.ready()
   await login(b.base)
-  expect(await say(b.base, people, 'two')).toBe(201)
+  await saySurely(b.base, people, 'two')
   const [last] = await allMessages(b.base, people.conversationId, people.a.token)
   const again = await pair.standby('a')
   await b.end('SIGKILL')
   await again.ready()
   await login(again.base)
-  expect(await say(again.base, people, 'three')).toBe(201)
+  await saySurely(again.base, people, 'three')
   expect(await texts(again.base, people)).toEqual(['one', 'two', 'three'])
   // The order of ids is that of sending, although the clock went back.
   const since = `/v1/chat/messages?since=${last?.id}`
@@ -804,7 +816,7 @@ testAtLength(
     const a = await pair.leader('a')
     const b = await pair.standby('b')
     const people = await meet(a.base)
-    expect(await say(a.base, people, 'kept')).toBe(201)
+    await saySurely(a.base, people, 'kept')
     // Until the standby has it.
     const end = () => pair.store.keys('log/').at(-1) ?? ''
     const written = end()
@@ -814,7 +826,7 @@ testAtLength(
     for (const key of pair.store.keys()) pair.store.delete(key)
     await b.ready()
     expect(await texts(b.base, people)).toEqual(['kept'])
-    expect(await waitFor(async () => (await say(b.base, people, 'new')) === 201)).toBe(true)
+    await saySurely(b.base, people, 'new')
     rmSync(a.dataDir, { recursive: true })
     const again = await pair.standby('a')
     await b.end('SIGKILL')

@@ -18,7 +18,7 @@ import { openBucket } from '../src/outside/bucket.ts'
 import { openLog, positionName } from '../src/replication/log.ts'
 import { trim } from '../src/replication/snapshots.ts'
 import { startObjectStore } from './support/object-store.ts'
-import { messagesIn, replicas, say } from './support/replicas.ts'
+import { messagesIn, replicas, say, saySurely } from './support/replicas.ts'
 import { waitFor, waitOut } from './support/wait.ts'
 
 const byBucket = { environment: { REPLICA_ACK: 'bucket' } }
@@ -254,7 +254,7 @@ test.each([
 test('a server continues from a restored past, and the log keeps the later entries', async () => {
   await place.restore('past', ['--at', afterOne])
   const service = await place.start('past', byBucket)
-  await say(service, people, 'another two')
+  await saySurely(service, people, 'another two')
   await service.stop()
   expect(await place.messages()).toEqual(['one', 'another two'])
   expect(await place.messages(['--at', afterTwo])).toEqual(['one', 'two'])

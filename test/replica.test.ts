@@ -6,7 +6,7 @@ import { executable } from './support/executable.ts'
 import { size, testAtLength } from './support/faults.ts'
 import { command, startNode } from './support/nodes.ts'
 import { startObjectStore } from './support/object-store.ts'
-import { allMessages, call, meet } from './support/process.ts'
+import { allMessages, call, meet, served } from './support/process.ts'
 import { waitFor } from './support/wait.ts'
 
 type People = Awaited<ReturnType<typeof meet>>
@@ -15,7 +15,8 @@ type People = Awaited<ReturnType<typeof meet>>
 async function say(base: string, { a, conversationId }: People, count: number) {
   const path = `/v1/chat/conversations/${conversationId}/messages`
   for (let n = 0; n < count; n++) {
-    const sent = await call(base, 'POST', path, { token: a.token, body: { body: `message ${n}` } })
+    const message = { body: `message ${n}`, client_id: crypto.randomUUID() }
+    const sent = await served(() => call(base, 'POST', path, { token: a.token, body: message }))
     expect(sent.status).toBe(201)
   }
 }

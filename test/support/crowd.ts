@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
-import { call } from './process.ts'
+import { call, served } from './process.ts'
 import { damageOf } from './recount.ts'
 import { type Person, startService } from './service.ts'
 import { TestSocket } from './socket.ts'
@@ -170,7 +170,7 @@ export async function gatherCrowd(dataDir: string) {
     const asked = unanswered.get(name)
     unanswered.delete(name)
     const operation = asked ?? refresh(person)
-    const answer = await call(at, operation.method, operation.path, operation)
+    const answer = await served(() => call(at, operation.method, operation.path, operation))
     if (answer.status === operation.status) operation.keep?.(answer)
     else if (asked) await logInAgain(at, person)
     else surprises.push(`${person.email} has lost the session`)
@@ -352,7 +352,7 @@ function missing(
 const acknowledged = (id: string): Acknowledged => ({ id, at: Date.now() })
 async function login(base: string, { email }: Person) {
   const body = { email, password: 'correct horse' }
-  const answer = await call(base, 'POST', '/v1/auth/login', { body })
+  const answer = await served(() => call(base, 'POST', '/v1/auth/login', { body }))
   const { access_token: token, refresh_token: refreshToken } = answer.body
   return { token, refreshToken }
 }

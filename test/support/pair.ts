@@ -5,7 +5,7 @@ import { executable } from './executable.ts'
 import { type ReplicaNode, startNode } from './nodes.ts'
 import { startObjectStore } from './object-store.ts'
 import { allMessages, call, freePort, type meet } from './process.ts'
-import { aWhile } from './wait.ts'
+import { aWhile, waitFor } from './wait.ts'
 
 export type People = Awaited<ReturnType<typeof meet>>
 type Start = { args?: string[]; environment?: Record<string, string>; path?: string }
@@ -78,6 +78,10 @@ export async function say(base: string, { a, conversationId }: People, body: str
     () => 0,
   )
 }
+
+/** Sends a message until it is stored: a busy leader with a short lease refuses it for moments. */
+export const saySurely = (base: string, people: People, body: string) =>
+  waitFor(async () => (await say(base, people, body)) === 201, `“${body}” to be stored`)
 
 /** The messages of the conversation there, oldest first. */
 export async function texts(base: string, { a, conversationId }: People) {

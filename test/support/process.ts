@@ -1,6 +1,7 @@
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { executable } from './executable.ts'
+import { waitFor } from './wait.ts'
 
 type Options = {
   /** The command to run; by default the executable of the sources. */
@@ -97,7 +98,7 @@ const json = { 'content-type': 'application/json' }
 
 type Call = { token?: string; body?: unknown; headers?: Record<string, string> }
 
-/** Sends a request to a server and reads its JSON response. */
+/** Sends a request to a server and reads its response: JSON, or the text of a proxy. */
 export async function call(
   base: string,
   method: string,
@@ -114,26 +115,37 @@ export async function call(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   const text = await answer.text()
+  const isJson = answer.headers.get('content-type')?.includes('json')
   // biome-ignore lint/suspicious/noExplicitAny: answers are judged by the assertions on them
-  const parsed = (text === '' ? undefined : JSON.parse(text)) as any
+  const parsed = (isJson && text !== '' ? JSON.parse(text) : text || undefined) as any
   return { status: answer.status, headers: answer.headers, body: parsed }
 }
+
+/** Repeats a request as clients do: on a busy machine a leader with a short lease refuses writes for moments, and a proxy
+ *  may find no leader. */
+export const served = (request: () => ReturnType<typeof call>) =>
+  waitFor(async () => {
+    const answer = await request()
+    return answer.status < 502 ? answer : undefined
+  }, 'an answer of a leader')
 
 /** Two registered people and their conversation. */
 export async function meet(base: string) {
   const [a, b] = await Promise.all([register(base, 'ada'), register(base, 'bob')])
-  const opened = await call(base, 'POST', '/v1/chat/conversations', {
-    token: a.token,
-    body: { user_id: b.id },
-  })
+  const open = { token: a.token, body: { user_id: b.id } }
+  const opened = await served(() => call(base, 'POST', '/v1/chat/conversations', open))
   return { a, b, conversationId: opened.body.id as string }
 }
 
 async function register(base: string, name: string): Promise<Visitor> {
   const email = `${name}@example.com`
-  const { body } = await call(base, 'POST', '/v1/auth/register', {
-    body: { email, password: 'correct horse' },
-  })
+  const enter = (how: 'register' | 'login') =>
+    served(() =>
+      call(base, 'POST', `/v1/auth/${how}`, { body: { email, password: 'correct horse' } }),
+    )
+  const registered = await enter('register')
+  // A refused registration may be stored.
+  const { body } = registered.status === 409 ? await enter('login') : registered
   return {
     id: body.user.id,
     email,

@@ -71,6 +71,9 @@ export async function replicas() {
         ...(clock && { clock }),
       })
       running.push(service)
+      // Until then a busy machine may refuse writes.
+      const isReady = async () => (await service.call('GET', '/readyz')).status === 200
+      await waitFor(isReady, 'the service to be ready')
       return service
     },
     shows,
@@ -109,3 +112,7 @@ export function say(service: TestService, { a, conversationId }: People, text: s
   const path = `/v1/chat/conversations/${conversationId}/messages`
   return service.call('POST', path, { token: a.token, body: { body: text, client_id: text } })
 }
+
+/** Sends a message until it is stored: on a busy machine the bucket may answer too late. */
+export const saySurely = (service: TestService, people: People, text: string) =>
+  waitFor(async () => (await say(service, people, text)).status === 201, `“${text}” to be stored`)
