@@ -464,7 +464,8 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       await row('Keyboard one').locator('a').focus()
       await page.keyboard.press('x')
       await page.keyboard.press('e')
-      await page.getByText('Resolved · Keyboard one').waitFor()
+      // It stays while it is pointed at.
+      await page.getByText('Resolved · Keyboard one').hover()
       await page.getByText('selected').waitFor({ state: 'hidden' })
       await button('Undo').click()
       expect([(await show(id)).history, await una.notices()]).toEqual([[], []])
@@ -480,8 +481,9 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await page.goto(`${pages.base}/console/desk/${id}?view=all`)
     await said('Late undo?')
     await page.keyboard.press('e')
-    await page.getByText('Resolved · Late undo').waitFor()
-    await row('Another one').locator('a').click()
+    // It stays while it is pointed at.
+    await page.getByText('Resolved · Late undo').hover()
+    await row('Another one').locator('a').press('Enter')
     await said('Another one?')
     await button('Undo').click()
     expect((await show(id)).history).toEqual([])
@@ -515,7 +517,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       const withPriority = async () =>
         (await admin('GET', `${tickets}?priority=high`)).body.data.length
       await choose(page, 'Set priority', 'High')
-      await page.getByText('3 tickets changed').waitFor()
+      await page.getByText('3 tickets changed').hover()
       expect(await withPriority()).toBe(3)
       // The menu that had the focus is gone.
       await page.locator('.ticket-row a:focus').waitFor()
@@ -561,7 +563,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       })
       await page.setViewportSize({ width: 1440, height: 700 })
       await page.goto(`${pages.base}/console/desk/${id}?view=all`)
-      await page.getByText('ThirdThird').waitFor()
+      await said('ThirdThird')
       held.resolve()
       const image = page.locator('.thread img')
       await waitFor(() =>

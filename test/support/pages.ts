@@ -131,7 +131,8 @@ function collectErrors(page: Page, base: string, wrongs: string[]) {
 }
 
 /** Browsers also log failed requests in their console; pages show these to the user. */
-const isExpected = (text: string) => /^Failed to load resource|^WebSocket connection to/.test(text)
+const isExpected = (text: string) =>
+  /^Failed to load resource|^WebSocket (connection to|is already in CLOSING)/.test(text)
 
 /** Expects no overflow of the screen and, at length, no accessibility violation in light and dark mode: axe takes a
  *  CPU second a page.
