@@ -97,9 +97,10 @@ export async function replicas() {
   }
 }
 
-/** The first column of a query in the database of a directory. */
+/** The first column of a query in the database of a directory, to which a server may write, too. */
 export function find(directory: string, query: string): unknown[] {
   using sqlite = new Database(join(directory, 'hostline.db'))
+  sqlite.run('PRAGMA busy_timeout = 5000')
   return sqlite.query(query).values().flat()
 }
 
