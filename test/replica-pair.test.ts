@@ -498,6 +498,25 @@ describe.concurrent('a log is created by a command, or by the first server on a 
     await nodes[isFollowing.indexOf(false)]?.ready()
   })
 
+  testAtLength.each(['true', 'false'])(
+    'also by a first start that gets no response to its claim (a pair: %s)',
+    async (isPair) => {
+      await using pair = await startPair({ ...patient, REPLICA_PAIR: isPair })
+      const { faults } = pair.store
+      let claims = 0
+      faults.afterPut = (key) => {
+        if (!key.startsWith('log/')) return
+        if (++claims === 2) faults.afterPut = undefined
+        faults.away = true
+        void waitOut(500).then(() => (faults.away = false))
+      }
+      const a = await pair.start('a')
+      const end = await Promise.race([a.exited, a.ready().then(() => 'ready')])
+      expect([end, claims]).toEqual(['ready', 2])
+      await isShipped(a)
+    },
+  )
+
   testAtLength('a single server refuses a bucket with another database', async () => {
     await using pair = await startPair(patient)
     const first = await pair.leader('a', { environment: alone })

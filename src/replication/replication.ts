@@ -181,6 +181,8 @@ function roleOf(node: Node, head: Head | undefined, { isStandby }: { isStandby: 
   const { adopts } = identity.get()
   if (node.hasDatabase() && isOwn) return 'leader'
   if (node.hasDatabase() && adopts) return mayAdopt(adopts, head)
+  // The first start of all may get no response to its claim.
+  if (isOwn && !node.hasCopy() && isWithoutData(head)) return 'leader'
   // A machine that stopped in good order, or that could not finish its take-over, has a copy.
   if (isOwn ? node.hasCopy() : head.entry.pair) return 'standby'
   if (isStandby && !isOwn) {
@@ -190,6 +192,10 @@ function roleOf(node: Node, head: Head | undefined, { isStandby }: { isStandby: 
   }
   throw new StartError(refusalOf(node, head))
 }
+
+/** Whether the log has only entries that begin a lead: each raises the epoch. */
+const isWithoutData = ({ place, entry }: Head) =>
+  entry.kind === 'begin' && place.epoch === place.position
 
 /** Why a server on this directory would refuse to start; undefined when it would lead or follow. */
 export function refusalToStart(node: Node, head: Head): string | undefined {
