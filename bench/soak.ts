@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -41,6 +41,10 @@ type Interval = {
   walMegabytes: number
   /** The longest of each second, in ms. */
   delays: number[]
+  /** The CPU time of the longest turn of the loop in each second, in ms. */
+  turns: number[]
+  /** The share of the machine's time that the host gave to other machines. */
+  stolen: number
   files: number
 }
 
@@ -127,12 +131,15 @@ type Server = Awaited<ReturnType<typeof startServer>>
 async function watch(server: Server, { kinds }: Mix): Promise<Interval[]> {
   const intervals: Interval[] = []
   const everything: Times = new Map(kinds.map((kind) => [kind, []]))
-  console.log('| s | operations/s | p50 / p99 ms | RSS | database | wal, MB | delay ms | files |')
-  console.log('|---|---|---|---|---|---|---|---|')
+  console.log(
+    '| s | operations/s | p50 / p99 ms | RSS | database | wal, MB | delay ms | files | stolen % |',
+  )
+  console.log('|---|---|---|---|---|---|---|---|---|')
   for (let n = 1; n <= Math.ceil((minutes * 60) / intervalSeconds); n++) {
     times = new Map()
     errors = new Map()
     const outputBefore = server.output().length
+    const before = readTimes()
     await Bun.sleep(intervalSeconds * 1_000)
     const all = [...times.values()].flat()
     const output = server.output().slice(outputBefore)
@@ -141,6 +148,7 @@ async function watch(server: Server, { kinds }: Mix): Promise<Interval[]> {
       operations: all.length,
       errors,
       all,
+      stolen: stolenSince(before),
     }
     for (const [kind, own] of times) everything.get(kind)?.push(...own)
     intervals.push(interval)
@@ -158,23 +166,42 @@ async function watch(server: Server, { kinds }: Mix): Promise<Interval[]> {
 async function sampleServer(server: Server, output: string) {
   const text = await (await fetch(`${server.base}/metrics`)).text()
   const metric = (name: string) => Number(new RegExp(`^${name} (.+)$`, 'm').exec(text)?.[1])
-  const delays = [...output.matchAll(/longest delay: ([\d.]+)/g)].map(([, delay]) => Number(delay))
+  const numbers = (line: RegExp) =>
+    [...output.matchAll(line)].map(([, found = '']) => Math.max(...found.split(' ').map(Number)))
   return {
     rss: rssMegabytes(server.pid),
     databaseMegabytes: metric('hostline_database_bytes') / 1_048_576,
     walMegabytes: metric('hostline_database_wal_bytes') / 1_048_576,
-    delays,
+    delays: numbers(/longest delay: ([\d.]+)/g),
+    turns: numbers(/turns: ([\d. ]+)/g),
     files: metric('process_open_fds'),
   }
 }
 
-function cellsOf({ operations, all, delays, files, ...sizes }: Interval): string[] {
+/** Ticks of the machine since its start: https://www.kernel.org/doc/html/latest/filesystems/proc.html, 1.7 */
+function readTimes() {
+  const [, ...ticks] = readFileSync('/proc/stat', 'utf8')
+    .split('\n', 1)
+    .join()
+    .split(/ +/)
+    .map(Number)
+  return { all: ticks.slice(0, 8).reduce((sum, one) => sum + one, 0), stolen: ticks[7] ?? 0 }
+}
+
+function stolenSince(before: ReturnType<typeof readTimes>): number {
+  const now = readTimes()
+  return (now.stolen - before.stolen) / (now.all - before.all)
+}
+
+function cellsOf({ operations, all, delays, files, stolen, ...sizes }: Interval): string[] {
   const longestDelay = Math.max(...delays)
   const { rss, databaseMegabytes, walMegabytes } = sizes
   return [
     (operations / intervalSeconds).toFixed(),
     latency(all),
-    ...[rss, databaseMegabytes, walMegabytes, longestDelay, files].map((value) => value.toFixed()),
+    ...[rss, databaseMegabytes, walMegabytes, longestDelay, files, 100 * stolen].map((value) =>
+      value.toFixed(),
+    ),
   ]
 }
 
@@ -188,6 +215,8 @@ function figuresOf(intervals: Interval[]): Figure[] {
   const growth = (of: (interval: Interval) => number) =>
     median(last.map(of)) / median(second.map(of))
   const most = (of: (interval: Interval) => number) => Math.max(...intervals.map(of))
+  const nearlyLongest = (of: (interval: Interval) => number[]) =>
+    percentile(intervals.flatMap(of), 0.99)
   const failed = intervals.flatMap((interval) => [...interval.errors.values()])
   return [
     { what: 'errors', value: failed.reduce((sum, count) => sum + count, 0), goal: ['≤', 0] },
@@ -203,11 +232,12 @@ function figuresOf(intervals: Interval[]): Figure[] {
     },
     {
       what: 'p99 of the longest stop of the loop in each second, ms',
-      value: percentile(
-        intervals.flatMap(({ delays }) => delays),
-        0.99,
-      ),
+      value: nearlyLongest(({ delays }) => delays),
       goal: ['≤', 50],
+    },
+    {
+      what: 'the same in CPU time, without what the host or other programs took, ms',
+      value: nearlyLongest(({ turns }) => turns),
     },
     {
       what: 'longest stop of the loop, ms',
