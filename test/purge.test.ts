@@ -215,15 +215,16 @@ test('the messages of others are passed over in parts', async () => {
     expect(body.messages).toBe(0)
     return runs
   }
-  await countRuns()
-  const before = await countRuns()
+  // A timer of the service may run a statement meanwhile.
+  const countFewest = async () => Math.min(...(await repeatedly(5, countRuns)))
+  const before = await countFewest()
   service.sqlite.run(
     `WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 3000)
      INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, created_at)
      SELECT ?, n, 'message ' || n, ?, 'text', 'hi', 0 FROM many`,
     [id, bob.id],
   )
-  expect(await countRuns()).toBe(before + 3)
+  expect(await countFewest()).toBe(before + 3)
 })
 
 test('the removal of an account deletes its rows a hundred at a time', async () => {
@@ -265,6 +266,12 @@ test('the removal of an account deletes its rows a hundred at a time', async () 
   })
   expect(largest()).toBeLessThan(300)
 })
+
+async function repeatedly<T>(times: number, work: () => Promise<T>): Promise<T[]> {
+  const results: T[] = []
+  while (results.length < times) results.push(await work())
+  return results
+}
 
 /** @returns the function that reads the most rows that one statement has changed since */
 function watchChanges(sqlite: Database): () => number {
