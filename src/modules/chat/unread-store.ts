@@ -23,11 +23,12 @@ type Origin = 'platform' | 'anybody'
 const shownText = `CASE type WHEN 'file' THEN coalesce(nullif(trim(body), ''),
   (SELECT group_concat(value ->> 'file_name', ', ') FROM json_each(attachments)), file_name, '') ELSE body END`
 
-/** Not copies of broadcasts. Used where `senderId` is known. */
+/** The condition for a message to be mailed: it is a notice, or from the other user and no copy of a broadcast.
+ *  @param senderId the SQL of the other user's id; its value is null when only notices are mailed */
 const isMailable = (senderId: string) =>
   `(sender_id IS NULL OR sender_id = ${senderId}) AND is_silent = 0 AND broadcast_id IS NULL AND deleted_at IS NULL`
 
-/** SQL over unread messages, for pushes. */
+/** SQL over unread messages, for pushes and mails. */
 export function createUnreadStore(orm: Orm) {
   const participant = (userId: string, conversationId: string) =>
     and(eq(participants.userId, userId), eq(participants.conversationId, conversationId))
