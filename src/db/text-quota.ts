@@ -39,7 +39,8 @@ export function createTextQuota({ orm, clock, afterCommit }: Core): TakeText {
     orm.select({ is: users.emailVerified }).from(users).where(eq(users.id, userId)).get()?.is
 
   return (userId, ...texts) => {
-    const today = clock.now() - (clock.now() % day)
+    const now = clock.now()
+    const today = now - (now % day)
     const usage = find(userId, today)
     let bytes = usage.bytes
     for (const text of texts) if (text) bytes += Buffer.byteLength(text)
