@@ -9,234 +9,71 @@ import { publicPushServices } from './outside/push/subscription.ts'
 const megabyte = 1_000_000
 
 /** An entry that has a default. `parse` throws a reason that completes "NAME must …". */
-const entry = <T>(fallback: string, parse: (text: string) => T, doc: string) => ({
+const entry = <T>(fallback: string, parse: (text: string) => T) => ({
   fallback,
   parse,
-  doc,
-  shown: fallback || '–',
   isSecret: false,
 })
 
-/** An entry that may be absent; `shown` documents its default. */
-const optional = <T>(parse: (text: string) => T, doc: string, shown = '–') => ({
-  fallback: '',
-  parse: (text: string) => (text === '' ? undefined : parse(text)),
-  doc,
-  shown,
-  isSecret: false,
-})
+/** An entry that may be absent. */
+const optional = <T>(parse: (text: string) => T) =>
+  entry('', (text) => (text === '' ? undefined : parse(text)))
 
 /** Entries that may contain a password or a key, even by mistake; their value is never shown. */
-const secretEntry = <T>(...one: Parameters<typeof entry<T>>) => ({
-  ...entry(...one),
+const secretEntry = <T>(fallback: string, parse: (text: string) => T) => ({
+  ...entry(fallback, parse),
   isSecret: true,
 })
-const secret = <T>(...one: Parameters<typeof optional<T>>) => ({
-  ...optional(...one),
-  isSecret: true,
-})
+const secret = <T>(parse: (text: string) => T) => ({ ...optional(parse), isSecret: true })
 
-/** Every entry of the configuration. A test compares them with the table in the README. */
+/** Every entry of the configuration. The README says what each means; a test compares names, order and defaults. */
 export const entries = {
-  PORT: entry('3000', read.wholeNumber(0, 65_535), 'Port to listen on; 0 picks a free one.'),
-  HOST: entry('0.0.0.0', read.nonEmpty, 'Address to listen on.'),
-  PUBLIC_URL: secret(
-    read.publicUrl,
-    'URL of the service for clients and in links; its host name is the issuer of tokens.',
-    'http://localhost:PORT',
-  ),
-  DATA_DIR: entry(
-    './data',
-    (text) => (isAbsolute(text) ? text : resolve(read.nonEmpty(text))),
-    'Directory of all persistent data.',
-  ),
-  SMTP_URL: secret(
-    read.smtpUrl,
-    'Mail server: `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; without it, mails are written to the log.',
-  ),
-  SMTP_INSECURE: entry(
-    'false',
-    read.trueOrFalse,
-    'Whether mails and the password may be sent to a mail server without TLS; one on this machine needs no TLS.',
-  ),
-  MAIL_FROM: optional(
-    read.sender,
-    'Sender of mails, such as `noreply@example.com`; its name is the setting `platform_name`.',
-    'noreply@ the host of `PUBLIC_URL`',
-  ),
-  TRUSTED_PROXIES: entry(
-    '',
-    read.list(read.network),
-    'CIDR blocks or addresses of proxies whose `X-Forwarded-For` is trusted, comma-separated.',
-  ),
-  CORS_ORIGINS: secretEntry(
-    '',
-    read.list(read.origin),
-    'Exact origins of web pages that may call the API, comma-separated; if set, only they may open sockets.',
-  ),
-  TLS_CERT: secret(
-    read.pemFile,
-    'Certificate chain (PEM file) to serve https and wss without a proxy; with `TLS_KEY`.',
-  ),
-  TLS_KEY: secret(read.pemFile, 'Private key (PEM file) of `TLS_CERT`.'),
-  METRICS_TOKEN: secret(
-    read.nonEmpty,
-    'Bearer token of `/metrics`; without it, only this machine may read them.',
-  ),
-  RATE_LIMIT_LOGIN: entry(
-    '5/15m',
-    read.rateLimit,
-    'Logins per address: `N/window` (s, m, h) or `off`.',
-  ),
-  RATE_LIMIT_REGISTER: entry(
-    '3/1h',
-    read.rateLimit,
-    'Registrations per address; `REGISTRATION=off` closes registration.',
-  ),
-  RATE_LIMIT_USER: entry('100/1m', read.rateLimit, 'Requests per user.'),
-  RATE_LIMIT_ANONYMOUS: entry(
-    '30/1m',
-    read.rateLimit,
-    'Requests without a valid token per address.',
-  ),
-  RATE_LIMIT_SERVICE: entry('6000/1m', read.rateLimit, 'Requests per service key.'),
-  RATE_LIMIT_FRAMES: entry(
-    '10/1s',
-    read.rateLimit,
-    'Frames of one socket; bursts may be three times as large.',
-  ),
-  REGISTRATION: entry(
-    'open',
-    read.oneOf(['open', 'off']),
-    'Whether people may register themselves: `open` or `off`.',
-  ),
-  CHAT_REQUIRE_ACTIVE_CALL: entry(
-    'false',
-    read.trueOrFalse,
-    'Whether two people may chat only during a call; broadcasts and admins are exempt.',
-  ),
-  FCM_SERVICE_ACCOUNT: secret(
-    read.serviceAccount,
-    'Push to apps: the JSON key file of a Firebase service account, as plain text, in base64, or its path.',
-  ),
-  FCM_URL: secretEntry(
-    'https://fcm.googleapis.com',
-    read.baseUrl,
-    'Base address of FCM, before `/v1/projects/…`.',
-  ),
-  WEB_PUSH_HOSTS: entry(
-    publicPushServices.join(','),
-    read.list(read.hostSuffix),
-    'Hosts of browsers’ push services, each including its subdomains, comma-separated.',
-  ),
-  FILES_MAX_MB: entry(
-    '25',
-    read.wholeNumber(1, 10_000),
-    'Largest accepted file, in MB (1,000,000 bytes).',
-  ),
-  FILES_QUOTA_MB: entry(
-    '500',
-    read.wholeNumber(0, 100_000_000),
-    'Storage for the files of one user, in MB; each file counts at least 16 KiB.',
-  ),
-  MIN_FREE_MB: entry(
-    '1000',
-    read.wholeNumber(0, 1_000_000_000),
-    'Disk space that must stay free, in MB; with less, uploads and backups are refused; 0 is off.',
-  ),
-  FILES_S3_URL: secret(
-    read.bucket,
-    'Bucket of an S3-compatible store for files: `s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX][?region=…&tls=off]`.',
-    '`files/` in the bucket of `REPLICA_S3_URL`, else in `DATA_DIR`',
-  ),
-  BACKUP_S3_URL: secret(
-    read.bucket,
-    'Bucket that gets a copy of each dated backup (`hostline backup DIR`), in the form of `FILES_S3_URL`.',
-  ),
-  REPLICA_S3_URL: secret(
-    read.bucket,
-    'Bucket to which the database is replicated, in the form of `FILES_S3_URL`.',
-  ),
-  REPLICA_ACK: entry(
-    'disk',
-    read.oneOf(['disk', 'bucket']),
-    'When a write is acknowledged: `disk` (the bucket gets it within a second) or `bucket` (the bucket has it).',
-  ),
-  REPLICA_PUTS: entry(
-    '10',
-    read.wholeNumber(1, 1_000),
-    'Maximum number of objects per second with `REPLICA_ACK=bucket`; each is a request that costs money.',
-  ),
-  REPLICA_PAIR: entry(
-    'false',
-    read.trueOrFalse,
-    'Whether a new log lets a standby take over; `replica init --pair` changes it.',
-  ),
-  REPLICA_LEASE: entry(
-    '10',
-    read.wholeNumber(1, 300),
-    'Seconds without an entry of the leader until a standby takes over, in a new log; `replica init --lease` changes it.',
-  ),
-  REPLICA_KEEP: entry(
-    '7',
-    read.wholeNumber(1, 3_650),
-    'Days for which any moment can be restored from the bucket.',
-  ),
-  REPLICA_DRILL: entry(
-    'on',
-    read.oneOf(['on', 'off']),
-    'Whether the leader restores the bucket each week for a try, into a temporary directory in `DATA_DIR`.',
-  ),
-  WEBHOOK_PRIVATE: entry(
-    'false',
-    read.trueOrFalse,
-    'Whether webhooks may use http and private addresses.',
-  ),
-  SUPPORT_REOPEN_DAYS: entry(
-    '14',
-    read.wholeNumber(0, 3_650),
-    'Days for which an answer of its owner reopens a closed ticket; 0 is never.',
-  ),
-  SUPPORT_AUTOCLOSE_DAYS: entry(
-    '7',
-    read.wholeNumber(0, 3_650),
-    'Days without a message until a resolved ticket is closed; 0 is never.',
-  ),
-  SUPPORT_INBOX: optional(
-    read.emailAddress,
-    'E-mail address for messages to unassigned tickets, with at most one mail in ten minutes.',
-  ),
-  DEMO: optional(
-    read.trueOrFalse,
-    'Whether the demo is served at `/demo`, and may invent 60 pairs of people an hour, each for a day.',
-    '`true` unless `PUBLIC_URL` is https',
-  ),
-  ADMIN_TOTP: entry(
-    'optional',
-    read.oneOf(['optional', 'required']),
-    'Whether admins need a second factor: `required` or `optional`.',
-  ),
-  AUDIT_DAYS: entry('365', read.wholeNumber(30, 36_500), 'Days for which the audit log is kept.'),
-  LOG_REQUESTS: entry(
-    'errors',
-    read.oneOf(requestLogModes),
-    'Which requests are logged: `errors` (refused or failed), `all`, `off`.',
-  ),
-  LOG_ADDRESSES: entry(
-    'on',
-    read.oneOf(['on', 'off']),
-    'Whether a logged request shows the address of its client: `on` or `off`.',
-  ),
-  LOG_LEVEL: entry(
-    'info',
-    read.oneOf(logLevels),
-    'Lowest level that is logged: debug, info, warn, error.',
-  ),
-  LOG_FORMAT: optional(
-    read.oneOf(['pretty', 'json']),
-    'Format of the log: pretty or json.',
-    '`pretty` on a terminal, else `json`',
-  ),
+  PORT: entry('3000', read.wholeNumber(0, 65_535)),
+  HOST: entry('0.0.0.0', read.nonEmpty),
+  PUBLIC_URL: secret(read.publicUrl),
+  DATA_DIR: entry('./data', (text) => (isAbsolute(text) ? text : resolve(read.nonEmpty(text)))),
+  SMTP_URL: secret(read.smtpUrl),
+  SMTP_INSECURE: entry('false', read.trueOrFalse),
+  MAIL_FROM: optional(read.sender),
+  TRUSTED_PROXIES: entry('', read.list(read.network)),
+  CORS_ORIGINS: secretEntry('', read.list(read.origin)),
+  TLS_CERT: secret(read.pemFile),
+  TLS_KEY: secret(read.pemFile),
+  METRICS_TOKEN: secret(read.nonEmpty),
+  RATE_LIMIT_LOGIN: entry('5/15m', read.rateLimit),
+  RATE_LIMIT_REGISTER: entry('3/1h', read.rateLimit),
+  RATE_LIMIT_USER: entry('100/1m', read.rateLimit),
+  RATE_LIMIT_ANONYMOUS: entry('30/1m', read.rateLimit),
+  RATE_LIMIT_SERVICE: entry('6000/1m', read.rateLimit),
+  RATE_LIMIT_FRAMES: entry('10/1s', read.rateLimit),
+  REGISTRATION: entry('open', read.oneOf(['open', 'off'])),
+  CHAT_REQUIRE_ACTIVE_CALL: entry('false', read.trueOrFalse),
+  FCM_SERVICE_ACCOUNT: secret(read.serviceAccount),
+  FCM_URL: secretEntry('https://fcm.googleapis.com', read.baseUrl),
+  WEB_PUSH_HOSTS: entry(publicPushServices.join(','), read.list(read.hostSuffix)),
+  FILES_MAX_MB: entry('25', read.wholeNumber(1, 10_000)),
+  FILES_QUOTA_MB: entry('500', read.wholeNumber(0, 100_000_000)),
+  MIN_FREE_MB: entry('1000', read.wholeNumber(0, 1_000_000_000)),
+  FILES_S3_URL: secret(read.bucket),
+  BACKUP_S3_URL: secret(read.bucket),
+  REPLICA_S3_URL: secret(read.bucket),
+  REPLICA_ACK: entry('disk', read.oneOf(['disk', 'bucket'])),
+  REPLICA_PUTS: entry('10', read.wholeNumber(1, 1_000)),
+  REPLICA_PAIR: entry('false', read.trueOrFalse),
+  REPLICA_LEASE: entry('10', read.wholeNumber(1, 300)),
+  REPLICA_KEEP: entry('7', read.wholeNumber(1, 3_650)),
+  REPLICA_DRILL: entry('on', read.oneOf(['on', 'off'])),
+  WEBHOOK_PRIVATE: entry('false', read.trueOrFalse),
+  SUPPORT_REOPEN_DAYS: entry('14', read.wholeNumber(0, 3_650)),
+  SUPPORT_AUTOCLOSE_DAYS: entry('7', read.wholeNumber(0, 3_650)),
+  SUPPORT_INBOX: optional(read.emailAddress),
+  DEMO: optional(read.trueOrFalse),
+  ADMIN_TOTP: entry('optional', read.oneOf(['optional', 'required'])),
+  AUDIT_DAYS: entry('365', read.wholeNumber(30, 36_500)),
+  LOG_REQUESTS: entry('errors', read.oneOf(requestLogModes)),
+  LOG_ADDRESSES: entry('on', read.oneOf(['on', 'off'])),
+  LOG_LEVEL: entry('info', read.oneOf(logLevels)),
+  LOG_FORMAT: optional(read.oneOf(['pretty', 'json'])),
 }
 
 type Values = { [K in keyof typeof entries]: ReturnType<(typeof entries)[K]['parse']> }

@@ -189,14 +189,20 @@ test('no known setting is reported as a misspelling of another', () => {
   expect(misspeltNames(Object.fromEntries(Object.keys(entries).map((it) => [it, ''])))).toEqual([])
 })
 
-test('the table in the README is current', () => {
+test('the README has a row for every entry, in order, with its default and a meaning', () => {
   const readme = readFileSync(join(import.meta.dir, '../README.md'), 'utf8')
-  const rows = Object.entries(entries).map(
-    ([name, { shown, doc }]) => `| \`${name}\` | ${shown} | ${doc} |`,
-  )
-  expect(readme).toContain(
-    ['| name | default | meaning |', '|---|---|---|', ...rows, ''].join('\n'),
-  )
+  const [, afterHead = ''] = readme.split('| name | default | meaning |\n|---|---|---|\n')
+  const [table = ''] = afterHead.split('\n\n')
+  const rows = table.split('\n').map((row) => {
+    const [, name, shown] = /^\| `(\w+)` \| (\S.*) \| \S.* \|$/.exec(row) ?? []
+    return [name, shown]
+  })
+  // An entry without a fallback has none, or one that depends on others.
+  const expected = Object.entries(entries).map(([name, { fallback }]) => [
+    name,
+    fallback || expect.any(String),
+  ])
+  expect(rows).toEqual(expected)
 })
 
 test('the table of settings in the README is current', () => {
