@@ -1,10 +1,5 @@
 // Files that are imported as text, so that the executable carries them.
 
-declare module '*.sql' {
-  const text: string
-  export default text
-}
-
 declare module '*.md' {
   const text: string
   export default text

@@ -1,61 +1,13 @@
 import { Database } from 'bun:sqlite'
 import { closeSync, openSync, readSync } from 'node:fs'
-import initial from '../../drizzle/0000_initial.sql' with { type: 'text' }
-import safety from '../../drizzle/0001_safety.sql' with { type: 'text' }
-import oneOwner from '../../drizzle/0002_one_owner.sql' with { type: 'text' }
-import inStep from '../../drizzle/0003_in_step.sql' with { type: 'text' }
-import bansAndDeliveries from '../../drizzle/0004_bans_and_deliveries.sql' with { type: 'text' }
-import voice from '../../drizzle/0005_voice.sql' with { type: 'text' }
-import archive from '../../drizzle/0006_archive.sql' with { type: 'text' }
-import settings from '../../drizzle/0007_settings.sql' with { type: 'text' }
-import inBulk from '../../drizzle/0008_in_bulk.sql' with { type: 'text' }
-import reportsOfAPerson from '../../drizzle/0009_reports_of_a_person.sql' with { type: 'text' }
-import pictures from '../../drizzle/0010_pictures.sql' with { type: 'text' }
-import customTypes from '../../drizzle/0011_custom_types.sql' with { type: 'text' }
-import messageFiles from '../../drizzle/0012_message_files.sql' with { type: 'text' }
-import heldPush from '../../drizzle/0013_held_push.sql' with { type: 'text' }
-import forgetting from '../../drizzle/0014_forgetting.sql' with { type: 'text' }
-import webhookBound from '../../drizzle/0015_webhook_bound.sql' with { type: 'text' }
-import ticketCategoryAndCode from '../../drizzle/0016_ticket_category_and_code.sql' with {
-  type: 'text',
-}
-import namedPeople from '../../drizzle/0017_named_people.sql' with { type: 'text' }
-import messageTypeCheck from '../../drizzle/0018_message_type_check.sql' with { type: 'text' }
-import ticketNotes from '../../drizzle/0019_ticket_notes.sql' with { type: 'text' }
-import replyLanguage from '../../drizzle/0020_reply_language.sql' with { type: 'text' }
-import searchPages from '../../drizzle/0021_search_pages.sql' with { type: 'text' }
-import coveringIndexes from '../../drizzle/0022_covering_indexes.sql' with { type: 'text' }
 import journal from '../../drizzle/meta/_journal.json' with { type: 'json' }
+import { readMigrations } from '../../scripts/read-migrations.ts' with { type: 'macro' }
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 
-/** The SQL of every migration in the order of drizzle/meta/_journal.json, imported as text so that the executable
- *  contains it. The position is the version that `PRAGMA user_version` stores. */
-export const migrations: readonly string[] = [
-  initial,
-  safety,
-  oneOwner,
-  inStep,
-  bansAndDeliveries,
-  voice,
-  archive,
-  settings,
-  inBulk,
-  reportsOfAPerson,
-  pictures,
-  customTypes,
-  messageFiles,
-  heldPush,
-  forgetting,
-  webhookBound,
-  ticketCategoryAndCode,
-  namedPeople,
-  messageTypeCheck,
-  ticketNotes,
-  replyLanguage,
-  searchPages,
-  coveringIndexes,
-]
+/** The SQL of every migration, read when this module is loaded: at compile time for the executable. The position is the
+ *  version that `PRAGMA user_version` stores. */
+export const migrations: readonly string[] = await readMigrations()
 
 const applicationId = 0x484f5354 // "HOST": identifies our database files
 

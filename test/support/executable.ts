@@ -11,6 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import journal from '../../drizzle/meta/_journal.json' with { type: 'json' }
+import manifest from '../../package.json' with { type: 'json' }
 import { build } from '../../scripts/build.ts'
 
 const project = join(import.meta.dir, '../..')
@@ -98,20 +100,11 @@ export async function buildNext(folder: string, steps = 1): Promise<string> {
   const files = sources.flatMap((some) => [...new Bun.Glob(some).scanSync(project)])
   for (const file of files) cpSync(join(project, file), join(folder, file))
   symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'))
-  const change = (file: string, from: RegExp, to: string) => {
-    const text = readFileSync(join(folder, file), 'utf8')
-    if (!from.test(text)) throw new Error(`${file} has no ${from}`)
-    writeFileSync(join(folder, file), text.replace(from, to))
-  }
-  writeFileSync(join(folder, 'drizzle/next.sql'), migrationOf(steps))
-  const module = 'src/db/migrations.ts'
-  change(
-    module,
-    /^import/,
-    "import next from '../../drizzle/next.sql' with { type: 'text' }\nimport",
-  )
-  change(module, /(readonly string\[\] = \[[^\]]*)\]/, '$1next]')
-  change('package.json', /"version": "[^"]*"/, `"version": "${nextVersion}"`)
+  const write = (file: string, text: string) => writeFileSync(join(folder, file), text)
+  const entries = [...journal.entries, { tag: 'next' }]
+  write('drizzle/next.sql', migrationOf(steps))
+  write('drizzle/meta/_journal.json', JSON.stringify({ ...journal, entries }))
+  write('package.json', JSON.stringify({ ...manifest, version: nextVersion }))
   const path = join(folder, 'hostline')
   const child = Bun.spawn([process.execPath, 'scripts/build.ts', path], {
     cwd: folder,
