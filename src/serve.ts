@@ -23,7 +23,7 @@ import { type JobHandlers, startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { AppError } from './lib/errors.ts'
 import { createEvents } from './lib/events.ts'
-import { createDiskWatch, freeBytesAt } from './lib/free-space.ts'
+import { freeBytesAt } from './lib/free-space.ts'
 import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { listen } from './listen.ts'
@@ -302,7 +302,7 @@ async function createModules(core: Core, outside: Outside) {
   } = substitutes
   const resolveUser = (reference: string) => accounts.resolveUser(reference)
   const dropPicture = (userId: string) => accounts.dropPicture(userId)
-  const isDiskShort = createDiskWatch(core.clock, minFreeBytes, freeBytes)
+  const isDiskShort = () => freeBytes() < minFreeBytes
   const takeText = createTextQuota(core)
   const files = createFiles(core, { storage: fileStorage, imageWorker, isDiskShort, dropPicture })
   const { attach, detach, pictureOf } = files.uses

@@ -91,9 +91,8 @@ describe('the daily text quota of a user', () => {
 describe('a disk with less than MIN_FREE_MB', () => {
   test('accepts no uploads until there is room, and everything else', async () => {
     let freeBytes = 2_000_000_000
-    const clock = createTestClock()
     const environment = { MIN_FREE_MB: '1000' }
-    await using service = await startService({ clock, environment, freeBytes: () => freeBytes })
+    await using service = await startService({ environment, freeBytes: () => freeBytes })
     const { a, conversationId } = await service.pair()
     const put = async () => {
       const { status, headers } = await upload(service, a, 'x')
@@ -101,18 +100,13 @@ describe('a disk with less than MIN_FREE_MB', () => {
     }
     expect(await put()).toEqual([201, null])
     freeBytes = 999_999_999
-    clock.advance(1_000)
     expect(await put()).toEqual([503, '60'])
     expect(filesIn(service)).toHaveLength(1)
     expect((await service.say(a, conversationId, 'Hi')).status).toBe(201)
     freeBytes = 1_000_000_000
-    expect(await put()).toEqual([503, '60'])
-    clock.advance(1_000)
     expect(await put()).toEqual([201, null])
     expect(service.log()).toContain('uploads are refused')
-    freeBytes = 999_999_999
-    clock.setBack(60_000)
-    expect(await put()).toEqual([503, '60'])
+    expect(service.log()).toContain('uploads are accepted again')
   })
 
   test('makes no backup', async () => {
