@@ -6,7 +6,6 @@ export type Limit = { count: number; windowMilliseconds: number }
 /** The times of the events counted in the last window. */
 export class SlidingWindow {
   #times: number[] = []
-  #first = 0
 
   /** Counts an event at `now` unless the window is full; a refused event does not count. */
   take(limit: Limit, now: number): boolean {
@@ -29,30 +28,21 @@ export class SlidingWindow {
   }
 
   giveBack(): void {
-    if (this.size > 0) this.#times.pop()
+    this.#times.pop()
   }
 
   get size(): number {
-    return this.#times.length - this.#first
+    return this.#times.length
   }
 
   /** When the oldest counted event leaves the window; `now` when there is none. */
   freeAt(limit: Limit, now: number): number {
-    const oldest = this.#times[this.#first]
+    const [oldest] = this.#times
     return oldest === undefined ? now : oldest + limit.windowMilliseconds
   }
 
   #forget(until: number) {
-    let oldest = this.#times[this.#first]
-    while (oldest !== undefined && oldest <= until) {
-      this.#first++
-      oldest = this.#times[this.#first]
-    }
-    // The array is cut rarely, so that an event costs constant time.
-    if (this.#first > this.#times.length / 2) {
-      this.#times = this.#times.slice(this.#first)
-      this.#first = 0
-    }
+    while ((this.#times[0] ?? Number.POSITIVE_INFINITY) <= until) this.#times.shift()
   }
 }
 
