@@ -6,11 +6,7 @@ WORKDIR /src
 # Dependencies have a layer of their own, which is cached while only the sources change.
 COPY package.json bun.lock bunfig.toml ./
 RUN bun install --frozen-lockfile
-COPY tsconfig.json ./
-COPY client client
-COPY src src
-COPY drizzle drizzle
-COPY scripts scripts
+COPY . .
 RUN bun scripts/build.ts
 
 FROM debian:12-slim

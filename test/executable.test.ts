@@ -1,9 +1,17 @@
 import { afterAll, expect, test } from 'bun:test'
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
-import { dependencies } from '../package.json' with { type: 'json' }
+import { dependencies, version } from '../package.json' with { type: 'json' }
 import { clientScript, clientTypes, stateScript } from '../scripts/build-client.ts'
 import { createSbom } from '../scripts/sbom.ts'
 import { makeCertificate } from './support/certificate.ts'
@@ -14,6 +22,7 @@ import { allMessages, call, freePort, meet, startServer } from './support/proces
 import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
 
+const project = join(import.meta.dir, '..')
 const workshop = temporaryDirectory()
 const { path: executable, inputs, emptyData } = await built()
 afterAll(() => workshop[Symbol.dispose]())
@@ -100,6 +109,29 @@ testAtLength('commands work in it', async () => {
   expect(command(cwd, 'nonsense').exitCode).toBe(2)
 })
 
+testAtLength('the image is built from what its context has', () => {
+  const cwd = emptyFolder('context')
+  const env = { ...process.env, PATH: `${join(cwd, 'bin')}:${process.env['PATH']}` }
+  const shell = (script: string) => {
+    const { exitCode, stderr } = Bun.spawnSync(['sh', '-c', script], { cwd, env })
+    if (exitCode !== 0) throw new Error(`${script}: ${stderr}`)
+  }
+  const linesOf = (name: string) => readFileSync(join(project, name), 'utf8').split('\n')
+  shell(
+    `cd '${project}' && git ls-files -z | tar -c --null -T - --ignore-failed-read | tar -x -C '${cwd}'`,
+  )
+  for (const name of linesOf('.dockerignore').filter(Boolean)) {
+    rmSync(join(cwd, name), { recursive: true, force: true })
+  }
+  mkdirSync(join(cwd, 'bin'))
+  symlinkSync(process.execPath, join(cwd, 'bin/bun'))
+  const commands = linesOf('Dockerfile').flatMap((line) => /^RUN (bun .*)/.exec(line)?.[1] ?? [])
+  expect(commands).toHaveLength(2)
+  commands.forEach(shell)
+  const { stdout } = Bun.spawnSync([join(cwd, 'dist/hostline'), 'version'])
+  expect(stdout.toString()).toStartWith(version)
+})
+
 testAtLength('serves the client with its types and a service worker', async () => {
   await using server = await startServer({ command: [executable], cwd: usedFolder('client') })
   const read = async (path: string) => (await fetch(server.base + path)).text()
@@ -150,7 +182,7 @@ test('it serves on when the reader of its log is gone', async () => {
 })
 
 test('the sources start on an empty directory, too', async () => {
-  const command = ['bun', join(import.meta.dir, '../src/main.ts')]
+  const command = ['bun', join(project, 'src/main.ts')]
   const dataDir = emptyFolder('from sources')
   await using server = await startServer({ command, dataDir })
   expect((await call(server.base, 'GET', '/healthz')).status).toBe(200)
@@ -197,7 +229,7 @@ test.skipIf(!openssl)('serves https and wss with a certificate of its own', asyn
 })
 
 test('its SBOM is valid CycloneDX 1.6 and lists every bundled package', () => {
-  const schemas = join(import.meta.dir, '../node_modules/@cyclonedx/cyclonedx-library/res/schema')
+  const schemas = join(project, 'node_modules/@cyclonedx/cyclonedx-library/res/schema')
   const [specification, ...others] = ['bom-1.6', 'spdx', 'jsf-0.82'].map((name) => ({
     ...JSON.parse(readFileSync(join(schemas, `${name}.SNAPSHOT.schema.json`), 'utf8')),
     $id: `http://cyclonedx.org/schema/${name}.SNAPSHOT.schema.json`,
