@@ -1,4 +1,4 @@
-/** Groups rows into chunks, for one write each. */
+/** Groups rows into chunks of `size`; the last one may be smaller. */
 export function* chunksOf<T>(rows: Iterable<T>, size: number): Generator<T[]> {
   let chunk: T[] = []
   for (const row of rows) {

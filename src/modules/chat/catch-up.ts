@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { chunksOf } from '../../lib/chunks.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type CursorRange, cutAtLimit, decodeCursor } from '../../lib/list-range.ts'
@@ -73,7 +74,7 @@ export function createCatchUp(store: InboxStore) {
     }
     for (;;) {
       let last: string | undefined
-      for (const keys of inChunks(eachMissed(reader.userId, after))) {
+      for (const keys of chunksOf(eachMissed(reader.userId, after), replayChunk)) {
         const rows = store.listMessages(keys)
         yield rows.map((row) => ({ id: row.id, frame: frameFor(row, reader) }))
         last = keys.at(-1)?.id
@@ -111,16 +112,6 @@ function insertPart(parts: Part[], part: Part, id: string) {
   }
   part.id = id
   parts.splice(low, 0, part)
-}
-
-function* inChunks(missed: Iterable<MessageKey>): Generator<MessageKey[]> {
-  let chunk: MessageKey[] = []
-  for (const key of missed) {
-    if (chunk.push(key) < replayChunk) continue
-    yield chunk
-    chunk = []
-  }
-  if (chunk.length > 0) yield chunk
 }
 
 // The schema of the query has checked it.
