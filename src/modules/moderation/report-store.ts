@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { reports, users } from '../../db/schema.ts'
@@ -74,15 +74,16 @@ export function createReportStore(orm: Orm) {
             .innerJoin(reported, eq(reported.id, reports.reportedId))
             .where(which),
       }),
-    /** The times of the reporter's reports after the id `since`, oldest first. */
-    listTimesSince: (reporterId: string, since: string): number[] =>
+    /** The report that the reporter made before their newest `count`. */
+    findMadeBefore: (reporterId: string, count: number): Pick<ReportRow, 'createdAt'> | undefined =>
       orm
-        .select({ at: reports.createdAt })
+        .select({ createdAt: reports.createdAt })
         .from(reports)
-        .where(and(eq(reports.reporterId, reporterId), gte(reports.id, since)))
-        .orderBy(asc(reports.id))
-        .all()
-        .map(({ at }) => at),
+        .where(eq(reports.reporterId, reporterId))
+        .orderBy(desc(reports.id))
+        .limit(1)
+        .offset(count)
+        .get(),
     eachBy: (reporterId: string) => eachOf(orm, reports, 'id', eq(reports.reporterId, reporterId)),
     countBy: (reporterId: string): number =>
       countRows(orm, reports, eq(reports.reporterId, reporterId)),

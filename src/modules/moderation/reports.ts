@@ -4,7 +4,7 @@ import type { ByUser } from '../../db/audit-trail.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { day } from '../../lib/clock.ts'
 import { AppError, invalidField, throttled } from '../../lib/errors.ts'
-import { firstIdAt, getById, parseId } from '../../lib/ids.ts'
+import { getById, parseId } from '../../lib/ids.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
 import { type NewReport, type ReportCreatedFrame, type ReportUpdate, reportView } from './model.ts'
 import type { ReportDetail, ReportItem, ReportRow, ReportStore } from './report-store.ts'
@@ -67,13 +67,10 @@ export function createReports(core: Core, parts: Parts) {
   }
 
   function mustBeWithinQuota(reporterId: string) {
-    const now = clock.now()
-    // After the clock was set back, ids and the times from before are later.
-    const times = store
-      .listTimesSince(reporterId, firstIdAt(now - day))
-      .filter((at) => at > now - day && at <= now)
-    const oldest = times.at(-perDay)
-    if (oldest !== undefined) throw throttled('quota_exceeded', oldest + day - now)
+    const first = store.findMadeBefore(reporterId, perDay - 1)
+    const since = clock.now() - (first?.createdAt ?? 0)
+    // A later time is from before the clock was set back.
+    if (since >= 0 && since < day) throw throttled('quota_exceeded', day - since)
   }
 
   function open(reporterId: string, draft: Draft): ReportRow {
