@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { ulid } from 'ulid'
+import { createRequestHistory } from '../src/modules/operator/request-history.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { insertDeadJob } from './support/dead-job.ts'
@@ -271,6 +272,19 @@ describe('the system', () => {
     expect(minute.p99_ms).toBeGreaterThanOrEqual(minute.p50_ms)
     expect(minute.p50_ms).toBeGreaterThan(0)
     socket.close()
+  })
+
+  test('tells the median and the 99th percentile of each minute', () => {
+    const clock = createTestClock(0)
+    const history = createRequestHistory(clock)
+    for (let n = 0; n <= 100; n++) history.countRequest(200, n)
+    clock.advance(60_000)
+    history.countFrame()
+    clock.advance(60_000)
+    const [busy, quiet] = history.list()
+    expect(Math.abs((busy?.p50 ?? 0) - 50)).toBeLessThan(0.5)
+    expect(Math.abs((busy?.p99 ?? 0) - 99)).toBeLessThan(1)
+    expect([quiet?.p50, quiet?.p99]).toEqual([null, null])
   })
 
   test('warns of missing settings', async () => {

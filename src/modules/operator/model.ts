@@ -207,9 +207,7 @@ export function jobView(row: Job, nameOf: NameOf): Static<typeof JobItem> {
 
 const NullableTime = Nullable(Timestamp)
 const Latency = (milliseconds: number) =>
-  Nullable(
-    Type.Number({ description: 'Milliseconds, accurate to 20 %.', examples: [milliseconds] }),
-  )
+  Nullable(Type.Number({ description: 'Milliseconds, accurate to 1 %.', examples: [milliseconds] }))
 
 const Minute = Schema('Minute', {
   at: Timestamp,

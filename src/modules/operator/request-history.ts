@@ -1,10 +1,7 @@
+import { createHistogram } from 'node:perf_hooks'
 import { type Clock, minute } from '../../lib/clock.ts'
 
 const keptMinutes = 60
-/** The upper bound of a histogram bucket is a fifth above that of the previous one. */
-const bucketFactor = 1.2
-const firstBoundMilliseconds = 0.1
-const buckets = 80
 
 /** One minute of traffic; `at` is its start in ms since the epoch, latencies are in milliseconds. */
 export type Minute = {
@@ -18,26 +15,25 @@ export type Minute = {
 
 export type RequestHistory = ReturnType<typeof createRequestHistory>
 
-/** Rates and latencies of the last hour, one point per minute; quantiles are accurate to a fifth. */
+/** Rates and latencies of the last hour, one point per minute; quantiles are accurate to a hundredth. */
 export function createRequestHistory(clock: Clock) {
   let minutes: Minute[] = []
-  let current = empty()
+  let current = empty(clock.now())
+  const microseconds = createHistogram({ figures: 2 })
 
-  function empty() {
-    const at = Math.floor(clock.now() / minute) * minute
-    return { at, requests: 0, failed: 0, frames: 0, counts: new Uint32Array(buckets) }
+  function empty(now: number) {
+    return { at: Math.floor(now / minute) * minute, requests: 0, failed: 0, frames: 0 }
   }
 
+  const quantile = (percent: number) =>
+    current.requests === 0 ? null : microseconds.percentile(percent) / 1_000
+
   function advance() {
-    if (clock.now() - current.at < minute && clock.now() >= current.at) return current
-    const { counts, ...totals } = current
-    const { requests } = totals
-    minutes.push({
-      ...totals,
-      p50: quantile(counts, requests, 0.5),
-      p99: quantile(counts, requests, 0.99),
-    })
-    current = empty()
+    const now = clock.now()
+    if (now - current.at < minute && now >= current.at) return current
+    minutes.push({ ...current, p50: quantile(50), p99: quantile(99) })
+    microseconds.reset()
+    current = empty(now)
     minutes = minutes.filter(({ at }) => at >= current.at - keptMinutes * minute)
     return current
   }
@@ -47,10 +43,7 @@ export function createRequestHistory(clock: Clock) {
       const now = advance()
       now.requests++
       if (status >= 500) now.failed++
-      const ratio = milliseconds / firstBoundMilliseconds
-      const bucket = Math.ceil(Math.log(ratio) / Math.log(bucketFactor))
-      const index = Math.min(Math.max(bucket, 0), buckets - 1)
-      now.counts[index] = (now.counts[index] ?? 0) + 1
+      microseconds.record(Math.max(Math.round(milliseconds * 1_000), 1))
     },
     countFrame(): void {
       advance().frames++
@@ -61,14 +54,4 @@ export function createRequestHistory(clock: Clock) {
       return minutes
     },
   }
-}
-
-function quantile(counts: Uint32Array, total: number, share: number): number | null {
-  let seen = 0
-  const bucket = counts.findIndex((count) => {
-    seen += count
-    return seen >= total * share
-  })
-  const bound = firstBoundMilliseconds * bucketFactor ** bucket
-  return total === 0 ? null : Math.round(bound * 100) / 100
 }
