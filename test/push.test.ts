@@ -1342,6 +1342,24 @@ describe('a chat message', () => {
     }
   })
 
+  test('from the platform is pushed although an unread one of a person who was blocked since is newer', async () => {
+    const all = await newAda(anyListening)
+    const { service, ada, google, clock, until } = all
+    await registerDevice(service, ada, 'tablet')
+    const bob = await service.register()
+    const conversation_id = await service.openConversation(bob, ada)
+    const socket = await service.connect(ada)
+    const notice = { conversation_id, body: 'Moved to 15:00', unread: true }
+    await service.call('POST', '/v1/service/messages', { token: all.key, body: notice })
+    await service.say(bob, conversation_id, 'hello')
+    await service.call('PUT', `/v1/users/blocks/${bob.id}`, ada)
+    clock.advance(31_000)
+    await until(() => google.sends.length === 1)
+    const bodies = google.sends.map(({ message }) => (message as Shown).notification.body)
+    expect(bodies).toEqual(['Moved to 15:00'])
+    socket.close()
+  })
+
   test('with an unnamed file is described in the language of its reader', async () => {
     const all = await newAda()
     const { service, ada, google, until } = all

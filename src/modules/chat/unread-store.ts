@@ -1,9 +1,8 @@
-import { and, asc, desc, eq, gt, isNull, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { inboxes, messages, participants, users } from '../../db/schema.ts'
+import { inboxes, participants } from '../../db/schema.ts'
 import type { ParticipantRow } from './store.ts'
 
-type Owner = Pick<ParticipantRow, 'userId' | 'conversationId'>
 /** Conversations that a mail about unread messages looks at. */
 const maxConversations = 1_000
 /** `senderId` is null when only notices are mailed, because one of the two blocks the other. */
@@ -16,23 +15,31 @@ type Mailable = {
   newestId: string
 }
 type Excerpt = { isNotice: number; text: string }
-/** Only notices, or also messages of the other user. */
-type Origin = 'platform' | 'anybody'
+/** `since` is the time of the oldest unread message. */
+type Newest = {
+  seq: number
+  id: string
+  senderId: string | null
+  senderName: string | null
+  text: string
+  createdAt: number
+  since: number
+}
 
 /** The text of a message; of a file message its caption, else the names of its files. Empty when there are none. */
 const shownText = `CASE type WHEN 'file' THEN coalesce(nullif(trim(body), ''),
   (SELECT group_concat(value ->> 'file_name', ', ') FROM json_each(attachments)), file_name, '') ELSE body END`
 
-/** The condition for a message to be mailed: it is a notice, or from the other user and no copy of a broadcast.
- *  @param senderId the SQL of the other user's id; its value is null when only notices are mailed */
-const isMailable = (senderId: string) =>
-  `(sender_id IS NULL OR sender_id = ${senderId}) AND is_silent = 0 AND broadcast_id IS NULL AND deleted_at IS NULL`
+/** The condition for a message to count as unread: it is a notice, or from the other user.
+ *  @param senderId the SQL of the other user's id; its value is null when only notices count */
+const isCounted = (senderId: string) =>
+  `(sender_id IS NULL OR sender_id = ${senderId}) AND is_silent = 0 AND deleted_at IS NULL`
+
+/** The condition for a message to be mailed: it counts as unread and is no copy of a broadcast. */
+const isMailable = (senderId: string) => `${isCounted(senderId)} AND broadcast_id IS NULL`
 
 /** SQL over unread messages, for pushes and mails. */
 export function createUnreadStore(orm: Orm) {
-  const participant = (userId: string, conversationId: string) =>
-    and(eq(participants.userId, userId), eq(participants.conversationId, conversationId))
-
   const sqlite = orm.$client
   // One statement, because one for each conversation takes ten times as long.
   const mailable = sqlite.prepare<Mailable, [string, string, number, number]>(
@@ -55,6 +62,13 @@ export function createUnreadStore(orm: Orm) {
     `SELECT sender_id IS NULL AS isNotice, ${shownText} AS text
      FROM messages WHERE conversation_id = ?1 AND seq >= ?2 AND ${isMailable('?3')} ORDER BY seq DESC LIMIT ?4`,
   )
+  const isUnread = `conversation_id = ?1 AND seq > ?2 AND ${isCounted('?3')}`
+  const newest = sqlite.prepare<Newest, [string, number, string | null]>(
+    `SELECT seq, id, sender_id AS senderId, (SELECT display_name FROM users WHERE id = sender_id) AS senderName,
+       ${shownText} AS text, created_at AS createdAt,
+       (SELECT created_at FROM messages WHERE ${isUnread} ORDER BY seq LIMIT 1) AS since
+     FROM messages WHERE ${isUnread} ORDER BY seq DESC LIMIT 1`,
+  )
   const ofInbox = (userId: string) => eq(inboxes.userId, userId)
   const isMailed = sqlite.prepare<unknown, [string]>(
     'SELECT 1 FROM inboxes WHERE user_id = ? AND is_mailed',
@@ -75,58 +89,18 @@ export function createUnreadStore(orm: Orm) {
     listExcerpts: ({ conversationId, oldestSeq, senderId }: Mailable, limit: number): Excerpt[] =>
       excerpts.all(conversationId, oldestSeq, senderId, limit).reverse(),
     findParticipant: (userId: string, conversationId: string): ParticipantRow | undefined =>
-      orm.select().from(participants).where(participant(userId, conversationId)).get(),
-    /** The newest unread message up to `seq`; undefined when there is none, or when a later one is unread. */
-    findUnread({ userId, conversationId }: Owner, seq: number, from: Origin) {
-      const isFor = (table: string) =>
-        sql
-          .raw(`${table}.is_silent = 0 AND ${table}.sender_id`)
-          .append(from === 'platform' ? sql` IS NULL` : sql` IS NOT ${userId}`)
-      return orm
-        .select({
-          seq: messages.seq,
-          id: messages.id,
-          senderId: messages.senderId,
-          senderName: users.displayName,
-          text: sql<string>`${sql.raw(shownText)}`,
-          createdAt: messages.createdAt,
-        })
-        .from(messages)
-        .leftJoin(users, eq(users.id, messages.senderId))
-        .innerJoin(
-          participants,
-          and(participant(userId, conversationId), lt(participants.lastReadSeq, messages.seq)),
-        )
+      orm
+        .select()
+        .from(participants)
         .where(
-          and(
-            eq(messages.conversationId, conversationId),
-            lte(messages.seq, seq),
-            isFor('messages'),
-            isNull(messages.deletedAt),
-            sql`NOT EXISTS (SELECT 1 FROM ${messages} AS newer WHERE newer.conversation_id = ${conversationId}
-              AND newer.seq > ${seq} AND ${isFor('newer')} AND newer.deleted_at IS NULL)`,
-          ),
+          and(eq(participants.userId, userId), eq(participants.conversationId, conversationId)),
         )
-        .orderBy(desc(messages.seq))
-        .limit(1)
-        .get()
-    },
-    /** The `seq` of the newest unread message, and the time of the oldest. */
-    findAllUnread(participant: ParticipantRow, from: Origin) {
-      const { userId, conversationId, lastReadSeq, unreadCount } = participant
-      if (unreadCount === 0) return undefined
-      const { conversationId: conversation, seq, senderId, isSilent, createdAt } = messages
-      const fromOther = and(
-        eq(conversation, conversationId),
-        gt(seq, lastReadSeq),
-        eq(isSilent, 0),
-        from === 'platform' ? isNull(senderId) : sql`${senderId} IS NOT ${userId}`,
-        isNull(messages.deletedAt),
-      )
-      const first = (order: SQL) =>
-        orm.select({ seq, createdAt }).from(messages).where(fromOther).orderBy(order).limit(1).get()
-      const [oldest, newest] = [first(asc(seq)), first(desc(seq))]
-      return oldest && newest && { newestSeq: newest.seq, since: oldest.createdAt }
-    },
+        .get(),
+    /** The newest message that the participant has not read.
+     *  @param senderId the other user, or null when only notices count */
+    findNewest: (
+      { conversationId, lastReadSeq }: ParticipantRow,
+      senderId: string | null,
+    ): Newest | undefined => newest.get(conversationId, lastReadSeq, senderId) ?? undefined,
   }
 }

@@ -11,12 +11,13 @@ const maxExcerpts = 10
 export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
   const store = createUnreadStore(orm)
 
-  function findPushable(userId: string, conversationId: string) {
+  /** The newest unread message of a conversation. */
+  function find(userId: string, conversationId: string) {
     const participant = store.findParticipant(userId, conversationId)
     if (!participant || (participant.mutedUntil ?? 0) > clock.now()) return undefined
-    if (participant.isArchived === 1) return undefined
-    const from = mayTalk(userId, participant.otherUserId) ? 'anybody' : 'platform'
-    return { participant, from } as const
+    const { isArchived, unreadCount, otherUserId } = participant
+    if (isArchived === 1 || unreadCount === 0) return undefined
+    return store.findNewest(participant, mayTalk(userId, otherUserId) ? otherUserId : null)
   }
 
   /** Up to `maxPerMail` conversations, the most recent first. */
@@ -43,17 +44,10 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
   }
 
   return {
+    find,
     findMailable,
     isMailed: store.isMailed,
     updateMailed: store.updateMailed,
-    find(userId: string, conversationId: string, seq: number) {
-      const found = findPushable(userId, conversationId)
-      return found && store.findUnread(found.participant, seq, found.from)
-    },
-    findAll(userId: string, conversationId: string) {
-      const found = findPushable(userId, conversationId)
-      return found && store.findAllUnread(found.participant, found.from)
-    },
     /** Counts the unread messages in all conversations. */
     count: (userId: string): number => store.findInbox(userId)?.unreadCount ?? 0,
   }

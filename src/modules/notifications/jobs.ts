@@ -35,8 +35,7 @@ import {
 import type { NotificationRow, NotificationStore, Person } from './store.ts'
 
 /** A chat message that its recipient has not read. */
-type UnreadMessage = {
-  seq: number
+type UnreadMessage = Unread & {
   id: string
   /** Null for a notice of the platform, as is the name. */
   senderId: string | null
@@ -46,9 +45,8 @@ type UnreadMessage = {
 }
 
 export type UnreadMessages = {
-  /** The newest unread message up to `seq`; undefined when there is none, or when a later one is unread. */
-  find(userId: string, conversationId: string, seq: number): UnreadMessage | undefined
-  findAll(userId: string, conversationId: string): Unread | undefined
+  /** The newest unread message of a conversation. */
+  find(userId: string, conversationId: string): UnreadMessage | undefined
   /** Counts the unread messages in all conversations of a user. */
   count(userId: string): number
 }
@@ -156,9 +154,12 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     return isAboutBlocked(mayTalk, userId, row) ? undefined : row
   }
 
-  /** The newest unread message up to `seq`, if messages are still pushed. */
-  const findDueMessage = (userId: string, conversationId: string, seq: number) =>
-    isWanted(userId, 'chat_message') ? unreadMessages.find(userId, conversationId, seq) : undefined
+  /** The newest unread message, if messages are still pushed. One after `seq` has a push of its own. */
+  function findDueMessage(userId: string, conversationId: string, seq: number) {
+    if (!isWanted(userId, 'chat_message')) return undefined
+    const newest = unreadMessages.find(userId, conversationId)
+    return newest && newest.seq <= seq ? newest : undefined
+  }
 
   const quietForOf = (userId: string) => quietFor(store.findPerson(userId)?.quietHours, clock.now())
 

@@ -3,8 +3,8 @@ import { createLru } from '../../lib/lru.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 
-/** The newest unread `seq` of a conversation, and the time of its oldest unread message in ms since the epoch. */
-export type Unread = { newestSeq: number; since: number }
+/** The newest unread message of a conversation, and the time of the oldest in ms since the epoch. */
+export type Unread = { seq: number; since: number }
 
 type Parts = {
   preferences: Preferences
@@ -68,7 +68,7 @@ export function createMessagePushes(core: Core, parts: Parts) {
       if (unreadFor >= 0 && unreadFor < unreadDelayMilliseconds)
         return unreadDelayMilliseconds - unreadFor
       const key = `${recipientId} ${conversationId}`
-      const { newestSeq: seq } = unread
+      const { seq } = unread
       if (pushedSeqs.get(key) === seq) return undefined
       push({ recipientId, conversationId, seq })
       afterCommit(() => pushedSeqs.set(key, seq))

@@ -70,7 +70,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
   const messagePushes = createMessagePushes(core, {
     preferences,
     pushTokenStore,
-    findUnread: neighbours.unreadMessages.findAll,
+    findUnread: neighbours.unreadMessages.find,
   })
   const parts = { ...neighbours, store, preferences, pushTokenStore, messagePushes }
   const notifier = createNotifier(core, parts)
