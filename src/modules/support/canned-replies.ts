@@ -14,7 +14,7 @@ import {
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import type { Core } from '../../core.ts'
-import type { By } from '../../db/audit-trail.ts'
+import type { AuditAction, By } from '../../db/audit-trail.ts'
 import { cannedReplies } from '../../db/schema.ts'
 import { listById } from '../../db/statements.ts'
 import { pageOf } from '../../http/pagination.ts'
@@ -54,7 +54,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
   const { id } = cannedReplies
   const isNamed = (text: string) => eq(id, parseId(text) ?? '')
 
-  type Action = 'canned_reply_created' | 'canned_reply_changed' | 'canned_reply_deleted'
+  type Action = Extract<AuditAction, `canned_reply_${string}`>
   /** Records the action in the audit log.
    *  @throws not_found when there is no row */
   function recorded<Row extends { id: string }>(row: Row | undefined, action: Action, by: By): Row {

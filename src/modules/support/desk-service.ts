@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
-import type { ByUser } from '../../db/audit-trail.ts'
+import type { AuditAction, ByUser } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import type { Notify } from '../../lib/events.ts'
 import { findById, getById } from '../../lib/ids.ts'
@@ -56,6 +56,8 @@ type Parts = {
 
 export type DeskService = ReturnType<typeof createDeskService>
 
+type Action = Extract<AuditAction, `ticket_${string}`>
+
 /** Choice: numbered pages end at 200 hits. Later pages are hardly used, and counting slows down with the number of tickets. */
 const maxCounted = 200
 
@@ -106,9 +108,7 @@ export function createDeskService(core: Core, parts: Parts) {
     }
   }
 
-  type NoteAction = 'ticket_note_added' | 'ticket_note_changed' | 'ticket_note_deleted'
-  type DeskAction = 'ticket_opened' | 'ticket_updated' | 'ticket_answered' | NoteAction
-  const record = (action: DeskAction, by: ByUser, id: string) =>
+  const record = (action: Action, by: ByUser, id: string) =>
     audit.record({ action, ...by, target: { type: 'ticket', id } })
 
   const mustFindNote = (idText: string, noteIdText: string): NoteItem => {
@@ -117,7 +117,7 @@ export function createDeskService(core: Core, parts: Parts) {
   }
 
   /** Records a change of a ticket's notes, and lets every desk read them again. */
-  function noteChanged(action: NoteAction, by: ByUser, ticketId: string) {
+  function noteChanged(action: Action, by: ByUser, ticketId: string) {
     record(action, by, ticketId)
     const item = views.deskTicketListItemView(desk.get(ticketId))
     afterCommit(() => hub.sendToAdmins(deskFrame('ticket_updated', item)))
