@@ -1,13 +1,19 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { Webhook } from 'standardwebhooks'
+import { ulid } from 'ulid'
 import type { WebhookEvent } from '../client/src/contract.ts'
 import { verifyWebhook } from '../client/src/webhook.ts'
+import type { Core } from '../src/core.ts'
+import { createAuditTrail } from '../src/db/audit-trail.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { eventTypes } from '../src/lib/vocabulary.ts'
 import { testEvent } from '../src/modules/webhooks/model.ts'
 import { newSecret } from '../src/modules/webhooks/sender.ts'
+import { createWebhookStore } from '../src/modules/webhooks/store.ts'
+import { subscribeWebhooks } from '../src/modules/webhooks/subscriptions.ts'
 import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
@@ -821,6 +827,40 @@ testAtLength(
     expect(host.audited('webhook_events_dropped')).toHaveLength(1)
   },
 )
+
+test('events of two webhooks that are dropped in turn are audited once an hour for each', async () => {
+  await using host = await startHost()
+  const webhooks = [
+    await host.create('https://a.example', ['message.created']),
+    await host.create('https://b.example', ['message.created']),
+  ]
+  const { clock } = host
+  const orm = drizzle(host.service.sqlite)
+  let publish: (event: object) => void = () => {}
+  const core = {
+    clock,
+    audit: createAuditTrail(orm, ulid, clock),
+    events: { subscribe: (subscriber: typeof publish) => (publish = subscriber) },
+    outbox: { add() {}, dropOldest: () => [ulid()] },
+    log: { error() {} },
+    afterCommit: (work: () => void) => work(),
+  } as unknown as Core // what is used
+  subscribeWebhooks(core, createWebhookStore(orm))
+  const publishMany = () => {
+    for (let n = 0; n < 3_000; n++) publish({ type: 'message.created', ids: {} })
+  }
+  publishMany()
+  const audited = () =>
+    host
+      .audited('webhook_events_dropped')
+      .map(({ target_id }) => target_id)
+      .sort()
+  const ids = webhooks.map(({ id }) => id)
+  expect(audited()).toEqual(ids)
+  clock.advance(hour)
+  publishMany()
+  expect(audited()).toEqual([...ids, ...ids].sort())
+})
 
 test('there are at most a hundred webhooks', async () => {
   await using own = await startHost()

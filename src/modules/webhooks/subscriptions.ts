@@ -64,8 +64,8 @@ export function subscribeWebhooks(
 
   /** Once an hour. */
   function recordDropped(id: string, host: string) {
-    const latest = audit.findLatest(action)
-    if (latest?.targetId === id && clock.now() - latest.at < hour) return
+    const latest = audit.findLatest(action, [id])
+    if (latest && clock.now() - latest.at < hour) return
     const target = { type: 'webhook', id } as const
     audit.record({ action, actor: { type: 'system' }, target, details: { host } })
   }
