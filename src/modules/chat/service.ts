@@ -73,7 +73,7 @@ export function createChatService(core: Core, parts: ChatParts) {
     otherId: string,
     by: 'user' | 'platform' = 'user',
   ): ConversationRow {
-    const [userA, userB] = userId < otherId ? [userId, otherId] : [otherId, userId]
+    const [userA, userB] = pairOf(userId, otherId)
     const existing = store.findByPair(userA, userB)
     if (existing) return existing
     if (by === 'user' && !mayTalk(userId, otherId)) throw new AppError('blocked')
@@ -210,7 +210,7 @@ export function createChatService(core: Core, parts: ChatParts) {
     /** Sends both users their conversation, if there is one, after their right to send has changed. Called inside a
      *  `write`. */
     publishPair(userId: string, otherId: string): void {
-      const both = userId < otherId ? ([userId, otherId] as const) : ([otherId, userId] as const)
+      const both = pairOf(userId, otherId)
       const conversation = both.some(hub.isOnline) ? store.findByPair(...both) : undefined
       if (conversation) publishUpdate(conversation.id, both)
     },
@@ -366,6 +366,10 @@ function createTypingThrottle(clock: Clock) {
     return bucket.take(now)
   }
 }
+
+/** Two users in the order in which a conversation names them. */
+const pairOf = (userId: string, otherId: string): [string, string] =>
+  userId < otherId ? [userId, otherId] : [otherId, userId]
 
 /** Whether a message has the same content as the stored one. The content of a removed message is gone, so only the
  *  conversation is compared. The order of the keys in `data` does not matter. */
