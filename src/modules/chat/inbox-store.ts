@@ -132,7 +132,7 @@ export function createInboxStore(orm: Orm) {
     },
     find: (userId: string, conversationId: string) => row().get({ userId, conversationId }),
     /** `before` is a `lastActivityId`. */
-    list: (userId: string, { limit, offset, before = start }: RowRange, isArchived = false) =>
+    list: (userId: string, { limit, offset, before = start }: RowRange, isArchived: boolean) =>
       rows().all({ userId, limit, offset, before, isArchived: isArchived ? 1 : 0 }),
     /** At most `limit` conversations of the user with activity after message `since`, and the first missed message of each;
      *  of more than `depth` messages a later one. Read as the caller iterates. */
