@@ -23,7 +23,7 @@ import {
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import type { DeliveryRow } from '../../jobs/delivery-store.ts'
-import { isoTime } from '../../lib/clock.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { type FieldProblem, type FieldProblems, problem } from '../../lib/errors.ts'
 import { parseExternalId, parseId } from '../../lib/ids.ts'
 import { isMalformed } from '../../lib/text.ts'
@@ -473,6 +473,6 @@ export function announcementProgressView(
     body,
     sender: { id: sender.id, display_name: sender.displayName },
     created_at: isoTime(createdAt),
-    completed_at: completedAt === null ? null : isoTime(completedAt),
+    completed_at: timeOrNull(completedAt),
   }
 }
