@@ -1,11 +1,12 @@
 # One stage builds the executable, the other contains it alone.
 FROM debian:12-slim AS build
-RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates nodejs npm && rm -rf /var/lib/apt/lists/*
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates git nodejs npm && rm -rf /var/lib/apt/lists/*
 RUN npm install --global bun@1.4.5
 WORKDIR /src
 # Dependencies have a layer of their own, which is cached while only the sources change.
 COPY package.json bun.lock bunfig.toml ./
 RUN bun install --frozen-lockfile
+# With .git, because the version names the commit.
 COPY . .
 RUN bun scripts/build.ts
 

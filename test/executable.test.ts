@@ -120,8 +120,9 @@ testAtLength('the image is built from what its context has', () => {
   shell(
     `cd '${project}' && git ls-files -z | tar -c --null -T - --ignore-failed-read | tar -x -C '${cwd}'`,
   )
-  for (const name of linesOf('.dockerignore').filter(Boolean)) {
-    rmSync(join(cwd, name), { recursive: true, force: true })
+  for (const pattern of linesOf('.dockerignore').filter(Boolean)) {
+    const ignored = [...new Bun.Glob(pattern).scanSync({ cwd, onlyFiles: false })]
+    for (const name of ignored) rmSync(join(cwd, name), { recursive: true, force: true })
   }
   mkdirSync(join(cwd, 'bin'))
   symlinkSync(process.execPath, join(cwd, 'bin/bun'))
