@@ -92,7 +92,45 @@ async function open() {
   }
 }
 
+/** Adds 500 long messages. */
+function fill({ sqlite }: TestService, from: string, conversationId: string) {
+  const now = Date.now()
+  sqlite.run(
+    `WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < 501)
+     INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, client_id, created_at)
+     SELECT ?, n, ? || printf('%010d', n), ?, 'text', 'SECRET' || hex(randomblob(8000)), n, ? FROM numbers`,
+    [conversationId, firstIdAt(now).slice(0, 16), from, now],
+  )
+  sqlite.run('UPDATE conversations SET last_seq = 501 WHERE id = ?', [conversationId])
+  for (const table of ['participants', 'inboxes']) {
+    sqlite.run(`UPDATE ${table} SET unread_count = 501 WHERE user_id <> ? AND unread_count = 1`, [
+      from,
+    ])
+  }
+}
+
 describe('messages older than message_retention_days', () => {
+  test.each([365, 0])('stay as soon as the setting is %d during a run', async (days) => {
+    await using it = await open()
+    await it.say('one')
+    fill(it.service, it.a.id, it.conversationId)
+    await it.wait(40)
+    await it.say('new')
+    await setDays(it.service, it.admin, { message_retention_days: 30 })
+    const kept = () =>
+      it.service.sqlite.query<{ n: number }, []>('SELECT count(*) n FROM messages').get()?.n ?? 0
+    const at = new Date(it.clock.now() + day)
+    at.setHours(2, 59, 0, 0)
+    await it.wait((at.getTime() - it.clock.now()) / day)
+    it.clock.advance(2 * minute)
+    await waitFor(() => kept() < 502)
+    await setDays(it.service, it.admin, { message_retention_days: days })
+    const left = kept()
+    await waitFor(() => runs(it.service).length === 1)
+    expect(left).toBeGreaterThan(0)
+    expect(kept()).toBe(left)
+  })
+
   test('are deleted in the night; lists, cursors, catch-up and counters begin at first_seq', async () => {
     await using it = await open()
     const first = await it.say('one')
@@ -373,23 +411,6 @@ describe('a run', () => {
 describe('the file of the database', () => {
   const fileOf = (directory: string) => join(directory, 'hostline.db')
   const megabytesOf = (directory: string) => statSync(fileOf(directory)).size / 1e6
-
-  /** Adds 500 long messages. */
-  function fill({ sqlite }: TestService, from: string, conversationId: string) {
-    const now = Date.now()
-    sqlite.run(
-      `WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < 501)
-       INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, client_id, created_at)
-       SELECT ?, n, ? || printf('%010d', n), ?, 'text', 'SECRET' || hex(randomblob(8000)), n, ? FROM numbers`,
-      [conversationId, firstIdAt(now).slice(0, 16), from, now],
-    )
-    sqlite.run('UPDATE conversations SET last_seq = 501 WHERE id = ?', [conversationId])
-    for (const table of ['participants', 'inboxes']) {
-      sqlite.run(`UPDATE ${table} SET unread_count = 501 WHERE user_id <> ? AND unread_count = 1`, [
-        from,
-      ])
-    }
-  }
 
   testAtLength('becomes smaller after a run, also in replica and backup', async () => {
     await using place = await replicas()

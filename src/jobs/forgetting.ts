@@ -52,8 +52,11 @@ export function createForgetting(core: Core, agings: Agings) {
   async function forget(kind: Kind, isStopping: () => boolean): Promise<number> {
     if (daysOf(kind) === 0) return 0
     const until = before(kind)
-    const next = (limit: number, done: Progress = { count: 0, last: '' }) =>
-      agings[kind].forget(until, limit, done)
+    // The setting may be raised or switched off during a run. A lowered one waits for the next run.
+    const next = (limit: number, done: Progress = { count: 0, last: '' }) => {
+      if (daysOf(kind) === 0) return undefined
+      return agings[kind].forget(Math.min(until, before(kind)), limit, done)
+    }
     const options = { size: forgottenPerWrite, restMilliseconds, isStopping }
     const done = await inPieces(write, next, options)
     return done?.count ?? 0
