@@ -494,6 +494,34 @@ describe('hashing', () => {
     expect([status, headers.get('x-error-reason')]).toEqual([401, 'session_ended'])
   })
 
+  test('during which the account is removed leaves no client address in the audit log', async () => {
+    const { ends, end, open, passwordCost } = startHasher()
+    await using service = await startService({ passwordCost })
+    const admin = await service.registerAs('admin')
+    const { id, email, token } = await service.register('ada')
+    service.sqlite.run(
+      "INSERT INTO totp_factors (user_id, secret, confirmed_at, created_at) VALUES (?, 'A', 1, 1)",
+      [id],
+    )
+    open(false)
+    const wrong = { email, password: 'wrong horse' }
+    const proof = { password: 'correct horse', code: '123456' }
+    const waiting = [
+      service.call('POST', '/v1/auth/login', { body: wrong }),
+      service.call('POST', '/v1/auth/confirm', { token, body: wrong }),
+      service.call('DELETE', '/v1/auth/totp', { token, body: proof }),
+    ]
+    await waitFor(() => ends.length > 0)
+    await service.call('DELETE', `/v1/admin/users/${id}`, { token: admin.token })
+    const isIdle = () => service.sqlite.query('SELECT 1 FROM outbox').get() === null
+    await waitFor(isIdle)
+    open(true)
+    while (ends.length > 0) end()
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([401, 401, 401])
+    const clear = "SELECT action FROM audit_log WHERE actor_id = ? AND ip = 'unknown'"
+    expect(service.sqlite.query(clear).all(id)).toEqual([])
+  })
+
   test('is skipped for requests over the quota', async () => {
     const { asked, passwordCost } = startHasher()
     await using service = await startService({ passwordCost })

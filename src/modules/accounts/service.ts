@@ -50,7 +50,7 @@ export function createAccountService(core: Core, parts: Parts) {
       if (user?.passwordHash !== owner?.passwordHash) return 'changed' as const
       const admitted = admit(user, code)
       if (typeof admitted === 'string') {
-        if (admitted !== 'totp_required') recordFailure(address, found, client)
+        if (admitted !== 'totp_required') recordFailure(address, client)
         return admitted
       }
       store.update(admitted.id, { passwordHash: renewedHash })
@@ -75,7 +75,8 @@ export function createAccountService(core: Core, parts: Parts) {
   }
 
   // An invalid address may be a password in the wrong field, so it is not stored.
-  function recordFailure(address: string | undefined, found: UserRow | undefined, { ip }: Client) {
+  function recordFailure(address: string | undefined, { ip }: Client) {
+    const found = store.findByEmail(address)
     const details =
       address !== undefined && !found ? { details: { address_hash: hashAddress(address) } } : {}
     audit.record({ action: 'login_failed', ...onOneself(found?.id, ip), ...details })

@@ -164,7 +164,10 @@ export function createSessions(core: Core, parts: Parts) {
       const name = `session:${sessionId}`
       throttle.admitConfirmation(name, ip, userId)
       if (!(await passwords.matches(password, user.passwordHash, 'low'))) {
-        await write(() => audit.record({ action: 'password_refused', ...onOneself(userId, ip) }))
+        await write(() => {
+          if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
+          audit.record({ action: 'password_refused', ...onOneself(userId, ip) })
+        })
         throw new AppError('invalid_credentials')
       }
       throttle.succeeded(name, ip)

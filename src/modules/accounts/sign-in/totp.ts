@@ -68,12 +68,14 @@ export function createTotp(core: Core, parts: Parts) {
 
   /** Consumes a code in a session. The limit counts all sessions of the user together.
    *  @param by.act runs in the same write if the code is right
-   *  @throws totp_invalid · code_invalid · login_throttled */
-  async function withCode<T>(userId: string, code: string, by: CodeUse<T>) {
+   *  @throws session_ended · totp_invalid · code_invalid · login_throttled */
+  async function withCode<T>(principal: UserPrincipal, code: string, by: CodeUse<T>) {
+    const { userId } = principal
     const { ip, act, isRight = codes.use, refusal = 'totp_invalid' } = by
     const name = `totp:${userId}`
     throttle.admitConfirmation(name, ip)
     const done = await write(() => {
+      if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
       if (isRight(userId, code)) return { result: act() }
       const action = refusal === 'totp_invalid' ? 'totp_refused' : 'code_refused'
       audit.record({ action, ...onOneself(userId, ip) })
@@ -125,10 +127,9 @@ export function createTotp(core: Core, parts: Parts) {
       const factor = factors.find(userId)
       if (!factor) throw new AppError('not_found')
       if (factor.confirmedAt !== null) throw new AppError('totp_exists')
-      return withCode(userId, code, {
+      return withCode(principal, code, {
         ip,
         act() {
-          if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
           if (factors.find(userId)?.secret !== factor.secret || factors.isOn(userId)) {
             throw new AppError('totp_exists')
           }
@@ -143,7 +144,7 @@ export function createTotp(core: Core, parts: Parts) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
       const user = await sessions.confirm(principal, password, ip)
-      await withCode(userId, code, {
+      await withCode(principal, code, {
         ip,
         act() {
           sessions.mustStillBeConfirmed(user, principal)
@@ -159,7 +160,7 @@ export function createTotp(core: Core, parts: Parts) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
       const user = await sessions.confirm(principal, password, ip)
-      return withCode(userId, code, {
+      return withCode(principal, code, {
         ip,
         isRight: codes.useAuthenticator,
         act() {
@@ -189,7 +190,7 @@ export function createTotp(core: Core, parts: Parts) {
       const { userId, sessionId } = principal
       const markConfirmed = () => sessionStore.updateConfirmed(sessionId, clock.now())
       if (typeof code === 'string') {
-        await withCode(userId, code, {
+        await withCode(principal, code, {
           ip,
           act: markConfirmed,
           isRight: (id, text) =>
