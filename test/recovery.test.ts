@@ -522,6 +522,25 @@ describe('hashing', () => {
     expect(service.sqlite.query(clear).all(id)).toEqual([])
   })
 
+  test('of a new password while the address changes is told to the new address', async () => {
+    await using mail = await startMailServer()
+    const { ends, end, open, passwordCost } = startHasher()
+    await using service = await startService({ passwordCost, environment: { SMTP_URL: mail.url } })
+    const { token } = await service.registerAs('user', 'ada')
+    const wanted = { new_email: 'new@example.com', password: 'correct horse' }
+    await service.call('POST', '/v1/auth/email/change', { token, body: wanted })
+    const body = { token: tokenOf((await mail.next('new@example.com')).link) }
+    open(false)
+    const change = { current_password: 'correct horse', new_password: 'brand new horse' }
+    const changing = service.call('POST', '/v1/auth/password/change', { token, body: change })
+    await waitFor(() => ends.length > 0)
+    await service.call('POST', '/v1/auth/email/confirm', { body })
+    open(true)
+    while (ends.length > 0) end()
+    expect((await changing).status).toBe(204)
+    expect((await mail.next('new@example.com')).text).toContain('password was changed')
+  })
+
   test('is skipped for requests over the quota', async () => {
     const { asked, passwordCost } = startHasher()
     await using service = await startService({ passwordCost })

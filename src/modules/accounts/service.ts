@@ -160,8 +160,8 @@ export function createAccountService(core: Core, parts: Parts) {
       const { userId } = principal
       const confirmed = await sessions.confirm(principal, password, ip)
       await write(() => {
-        sessions.mustStillBeConfirmed(confirmed, principal)
-        parts.remove(store.own(userId), { actor: { type: 'user', id: userId }, ip })
+        const user = sessions.mustStillBeConfirmed(confirmed, principal)
+        parts.remove(user, { actor: { type: 'user', id: userId }, ip })
       })
     },
   }

@@ -147,11 +147,11 @@ export function createRecovery(core: Core, parts: Parts) {
       const { userId, sessionId } = principal
       const { current_password: current, new_password: password } = change
       mustHaveChangesLeft(userId)
-      const user = await sessions.confirm(principal, current, ip)
-      if (isGuessable(password, user)) throw invalidField('new_password', 'guessable_password')
+      const confirmed = await sessions.confirm(principal, current, ip)
+      if (isGuessable(password, confirmed)) throw invalidField('new_password', 'guessable_password')
       const passwordHash = await passwords.hash(password, 'low')
       await write(() => {
-        sessions.mustStillBeConfirmed(user, principal)
+        const user = sessions.mustStillBeConfirmed(confirmed, principal)
         mustHaveChangesLeft(userId)
         audit.record({ action: 'password_changed', ...onOneself(userId, ip) })
         setPassword(user, passwordHash, sessionId)
@@ -171,14 +171,12 @@ export function createRecovery(core: Core, parts: Parts) {
       const { userId } = principal
       const email = storedEmail(body.new_email)
       mustHaveRequestsLeft(userId)
-      const user = await sessions.confirm(principal, body.password, ip)
+      const confirmed = await sessions.confirm(principal, body.password, ip)
       await write(() => {
-        sessions.mustStillBeConfirmed(user, principal)
+        const user = sessions.mustStillBeConfirmed(confirmed, principal)
         // A ban of the address must hold for the person.
         for (const address of [user.email, email]) bans.mustNotBeBanned(address, ip)
-        if (store.find(userId)?.email === email) {
-          throw invalidField('new_email', 'nothing_to_change')
-        }
+        if (user.email === email) throw invalidField('new_email', 'nothing_to_change')
         mustHaveRequestsLeft(userId)
         sentMails.mustTake('change_email', email)
         oneTimeTokens.revoke('change_email', userId)

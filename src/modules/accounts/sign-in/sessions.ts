@@ -174,13 +174,14 @@ export function createSessions(core: Core, parts: Parts) {
       return user
     },
 
-    /** Called in the write after `confirm`, because the password or the session may have changed in between.
+    /** Called in the write after `confirm`, because the account or the session may have changed in between.
+     *  @returns the user as they are now
      *  @throws session_ended · invalid_credentials */
-    mustStillBeConfirmed(user: UserRow, principal: UserPrincipal): void {
+    mustStillBeConfirmed({ id, passwordHash }: UserRow, principal: UserPrincipal): UserRow {
       if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
-      if (store.find(user.id)?.passwordHash !== user.passwordHash) {
-        throw new AppError('invalid_credentials')
-      }
+      const user = store.own(id)
+      if (user.passwordHash !== passwordHash) throw new AppError('invalid_credentials')
+      return user
     },
 
     list: (userId: string, range: ListRange): Listing<SessionRow> =>

@@ -107,9 +107,9 @@ export function createTotp(core: Core, parts: Parts) {
      *  @throws totp_exists · invalid_credentials (wrong password) · login_throttled · quota_exceeded */
     async begin(principal: UserPrincipal, password: GivenPassword, ip: string) {
       const { userId } = principal
-      const user = await sessions.confirm(principal, password, ip)
+      const confirmed = await sessions.confirm(principal, password, ip)
       return write(() => {
-        sessions.mustStillBeConfirmed(user, principal)
+        const user = sessions.mustStillBeConfirmed(confirmed, principal)
         if (factors.isOn(userId)) throw new AppError('totp_exists')
         const secret = new Secret({ size: secretBytes })
         factors.upsert(userId, secret.base32, clock.now())
@@ -143,11 +143,11 @@ export function createTotp(core: Core, parts: Parts) {
     async remove(principal: UserPrincipal, { password, code }: FactorRemoval, ip: string) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
-      const user = await sessions.confirm(principal, password, ip)
+      const confirmed = await sessions.confirm(principal, password, ip)
       await withCode(principal, code, {
         ip,
         act() {
-          sessions.mustStillBeConfirmed(user, principal)
+          const user = sessions.mustStillBeConfirmed(confirmed, principal)
           parts.removeFactor(user, onOneself(userId, ip))
         },
       })
