@@ -541,6 +541,22 @@ describe('hashing', () => {
     expect((await mail.next('new@example.com')).text).toContain('password was changed')
   })
 
+  test('during which registration is switched off creates no account', async () => {
+    const { ends, end, open, passwordCost } = startHasher()
+    await using service = await startService({ passwordCost })
+    const { token } = await service.registerAs('admin')
+    open(false)
+    const body = { email: 'ada@example.com', password: 'correct horse' }
+    const registering = service.call('POST', '/v1/auth/register', { body })
+    await waitFor(() => ends.length > 0)
+    const off = { registration: 'off' }
+    await service.call('PATCH', '/v1/admin/settings', { token, body: off })
+    open(true)
+    end()
+    const { status, headers } = await registering
+    expect([status, headers.get('x-error-reason')]).toEqual([403, 'registration_closed'])
+  })
+
   test('is skipped for requests over the quota', async () => {
     const { asked, passwordCost } = startHasher()
     await using service = await startService({ passwordCost })

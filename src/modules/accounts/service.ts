@@ -86,12 +86,14 @@ export function createAccountService(core: Core, parts: Parts) {
     /** Creates an account, queues the verification mail in the same transaction, and begins a session.
      *  @throws registration_closed · banned · email_taken */
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
-      if (core.settings.get('registration') === 'off') throw new AppError('registration_closed')
-      const mustNotBeBanned = () => bans.mustNotBeBanned(storedEmail(form.email), client.ip)
-      mustNotBeBanned()
+      const mustBeAdmitted = () => {
+        if (core.settings.get('registration') === 'off') throw new AppError('registration_closed')
+        bans.mustNotBeBanned(storedEmail(form.email), client.ip)
+      }
+      mustBeAdmitted()
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
-        mustNotBeBanned()
+        mustBeAdmitted()
         const newcomer = { role: 'user', isProvisional: true, passwordHash } as const
         const user = parts.insert({ ...newUser(form, locale), ...newcomer })
         audit.record({ action: 'user_registered', ...onOneself(user.id, client.ip) })
