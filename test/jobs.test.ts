@@ -554,6 +554,28 @@ describe('mail', () => {
     expect((await delivery()).state).toBe('skipped')
   })
 
+  test('counts as failed when its job is discarded during an attempt that fails', async () => {
+    let refuse: (() => void) | undefined
+    await using mail = await startMailServer({
+      onRcptTo({ address }, _session, callback) {
+        if (address !== 'ada@example.com') return callback()
+        refuse = () => callback(Object.assign(new Error('busy'), { responseCode: 451 }))
+      },
+    })
+    await using service = await startService({ environment: { SMTP_URL: mail.url } })
+    const { token } = await service.registerAs('admin')
+    await service.register('ada')
+    const answer = await waitFor(() => refuse)
+    const [job] = (await service.call('GET', '/v1/admin/jobs', { token })).body.data
+    await service.call('DELETE', `/v1/admin/jobs/${job.id}`, { token })
+    answer()
+    const state = () =>
+      service.sqlite
+        .query<{ state: string }, [string]>('SELECT state FROM deliveries WHERE id = ?')
+        .get(job.id)?.state
+    expect(await waitFor(state)).toBe('failed')
+  })
+
   test('is logged with its receipt for 30 days, exported, and forgotten with the account', async () => {
     await using mail = await startMailServer()
     const clock = createTestClock()

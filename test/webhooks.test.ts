@@ -369,6 +369,23 @@ describe('an event', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
+  test('counts as failed when its job is discarded during an attempt that fails', async () => {
+    await using receiver = startReceiver()
+    const { id } = await host.create(receiver.url, ['message.created'])
+    const { promise, resolve } = Promise.withResolvers<{ status: number }>()
+    receiver.respond(promise)
+    await host.talk()
+    const { headers } = await waitFor(() => receiver.received[0])
+    expect((await host.ask('DELETE', `/v1/admin/jobs/${headers['webhook-id']}`)).status).toBe(204)
+    resolve({ status: 500 })
+    const [delivery] = await waitFor(async () => {
+      const all = await host.deliveries(id)
+      return all.length === 1 && all
+    })
+    expect(delivery).toMatchObject({ status: 'failed', attempts: 1 })
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
   test('is sent in its current state, and not at all once it is gone', async () => {
     await using own = await startHost()
     await using receiver = startReceiver()

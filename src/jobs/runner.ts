@@ -67,7 +67,7 @@ const stopMilliseconds = 4_000
 type Queue = QueueName & { held: Set<string>; ready: string[]; running: number }
 type JobEnd = {
   again?: number | undefined
-  failure?: Failure
+  failure?: Failure | undefined
   alsoWrite: AlsoWrite
   /** Without a result, the failure is the result. */
   delivery?: (DeliveryOf & Partial<Delivered>) | undefined
@@ -215,9 +215,10 @@ export function startRunner(core: Core, options: RunnerOptions) {
 
   function applyOutcome(job: DueJob, end: JobEnd): JobOutcome {
     const { id, attempts } = job
-    const { again, failure, alsoWrite } = end
+    const { again, alsoWrite } = end
+    const failure = end.failure && lastingFailure(id, end.failure)
     alsoWrite(again === undefined && failure?.runAt === undefined)
-    recordDelivery(job, end)
+    recordDelivery(job, { ...end, failure })
     if (failure) {
       outbox.fail(id, attempts, failure)
       return failure.runAt === undefined ? 'given_up' : 'failed'
@@ -226,6 +227,10 @@ export function startRunner(core: Core, options: RunnerOptions) {
     else outbox.requeue(id, again)
     return again === undefined ? 'done' : 'again'
   }
+
+  /** A job that was discarded during the attempt is not tried again. */
+  const lastingFailure = (id: string, failure: Failure): Failure =>
+    outbox.find(id) ? failure : { ...failure, runAt: undefined }
 
   function recordDelivery({ id, kind, attempts }: DueJob, { failure, delivery }: JobEnd) {
     if (delivery) deliveries.record({ ...resultOf(failure), kind, ...delivery, id, attempts })

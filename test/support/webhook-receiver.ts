@@ -3,8 +3,8 @@ import { Webhook } from 'standardwebhooks'
 import { ulid } from 'ulid'
 
 type Answer = { status: number; headers?: Record<string, string>; body?: string }
-/** `hang`: no response. `flood`: an endless error. */
-type NextAnswer = Answer | 'hang' | 'flood'
+/** A promise: a late response. `hang`: none. `flood`: an endless error. */
+type NextAnswer = Answer | Promise<Answer> | 'hang' | 'flood'
 
 export type Received = {
   path: string
@@ -38,7 +38,7 @@ export function startReceiver(first: NextAnswer = { status: 204 }) {
       const headers = Object.fromEntries(request.headers)
       const path = new URL(request.url).pathname
       received.push({ path, headers, text, body: JSON.parse(text) })
-      const next = answers.shift() ?? usual
+      const next = await (answers.shift() ?? usual)
       if (next === 'hang') return new Promise<Response>(() => {})
       if (next === 'flood') return new Response(flood(), { status: 500 })
       return new Response(next.body ?? null, { status: next.status, headers: next.headers ?? {} })

@@ -64,7 +64,7 @@ export function createDeliveries(core: Core, parts: DeliveryParts) {
     const outcome = await outcomeOf(send(webhook, message, signal))
     if (outcome.status === null && signal.aborted) return { againAfterMilliseconds: 0 }
     const delay = delayAfter(outcome, attempts)
-    withOutcome(() => record(delivery, outcome, delay !== undefined))
+    withOutcome((isLast) => record(delivery, outcome, isLast))
     if (delay !== undefined) throw new RetryLater(failureOf(webhook, outcome), delay)
     return undefined
   }
@@ -76,9 +76,9 @@ export function createDeliveries(core: Core, parts: DeliveryParts) {
     return Math.max(delay, retryAfterMilliseconds(outcome.retryAfter, clock.now()))
   }
 
-  function record(delivery: Delivery, outcome: Outcome, isRetried: boolean) {
+  function record(delivery: Delivery, outcome: Outcome, isLast: boolean) {
     const { webhook } = delivery
-    const status = isRetried ? 'waiting' : 'failed'
+    const status = isLast ? 'failed' : 'waiting'
     store.upsertDelivery(rowOf(delivery, outcome, isSuccess(outcome) ? 'delivered' : status))
     if (!isSuccess(outcome)) countFailure(webhook.id, outcome)
     // Read the row again: other deliveries may have failed since.
