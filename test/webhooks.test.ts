@@ -386,6 +386,23 @@ describe('an event', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
+  test('whose former address is gone does not switch off a webhook that moved meanwhile', async () => {
+    await using former = startReceiver()
+    await using receiver = startReceiver()
+    const { id } = await host.create(former.url, ['message.created'])
+    const { promise, resolve } = Promise.withResolvers<{ status: number }>()
+    former.respond(promise)
+    await host.talk()
+    await waitFor(() => former.received.length === 1)
+    await host.ask('PATCH', `${path}/${id}`, { url: receiver.url })
+    resolve({ status: 410 })
+    await waitFor(async () => (await host.deliveries(id)).length === 1)
+    expect(await host.show(id)).toMatchObject({ enabled: true, failing_since: null })
+    await host.talk()
+    await waitFor(() => receiver.received.length === 1)
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
   test('is sent in its current state, and not at all once it is gone', async () => {
     await using own = await startHost()
     await using receiver = startReceiver()

@@ -80,14 +80,15 @@ export function createDeliveries(core: Core, parts: DeliveryParts) {
     const { webhook } = delivery
     const status = isLast ? 'failed' : 'waiting'
     store.upsertDelivery(rowOf(delivery, outcome, isSuccess(outcome) ? 'delivered' : status))
-    if (!isSuccess(outcome)) countFailure(webhook.id, outcome)
+    if (!isSuccess(outcome)) countFailure(webhook, outcome)
     // Read the row again: other deliveries may have failed since.
     else if (store.find(webhook.id)?.failingSince) store.update(webhook.id, { failingSince: null })
   }
 
-  function countFailure(id: string, { status }: Outcome) {
+  /** A failure of the address that the webhook had during the attempt says nothing about a new one. */
+  function countFailure({ id, url }: WebhookRow, { status }: Outcome) {
     const webhook = store.find(id)
-    if (!webhook || webhook.disabledAt !== null) return
+    if (webhook?.disabledAt !== null || webhook.url !== url) return
     const { failingSince } = webhook
     const failingMilliseconds = failingSince === null ? 0 : clock.now() - failingSince
     if (status === gone) disable(webhook, 'it responded with 410')
