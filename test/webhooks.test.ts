@@ -355,6 +355,25 @@ describe('an event', () => {
     await tried(1)
   })
 
+  test('that is retried during an attempt begins a new series when that one fails', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver()
+    const { id } = await own.create(receiver.url, ['message.created'])
+    const { promise, resolve } = Promise.withResolvers<{ status: number }>()
+    receiver.respond({ status: 500 }, promise)
+    const { sent } = await own.talk()
+    await waitFor(() => own.waiting().length === 1)
+    own.clock.advance(10 * second)
+    await waitFor(() => receiver.received.length === 2)
+    own.clock.advance(second)
+    const body = { since: sent.created_at }
+    const retried = await own.ask('POST', `${path}/${id}/deliveries/retry`, body)
+    expect(retried.body).toEqual({ retried: 1 })
+    resolve({ status: 500 })
+    const third = () => receiver.received.length === 3
+    await waitFor(third, 'the retry', 5_000)
+  })
+
   test('counts as failed when its waiting job is discarded', async () => {
     await using receiver = startReceiver()
     const { id } = await host.create(receiver.url, ['message.created'])

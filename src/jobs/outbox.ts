@@ -27,7 +27,7 @@ export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
 
 type Head = QueueName & { runAt: number }
 type Added = Pick<Head, 'receiver' | 'runAt'>
-type DueRow = Pick<Job, 'id' | 'kind' | 'receiver' | 'attempts'> & { payload: string }
+type DueRow = Pick<Job, 'id' | 'kind' | 'receiver' | 'runAt' | 'attempts'> & { payload: string }
 /** `attempts` includes the one that is due. */
 export type DueJob = Omit<DueRow, 'payload'> & { payload: unknown }
 /** Without `runAt` the job is given up. */
@@ -61,7 +61,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
      ORDER BY run_at, id LIMIT ?`,
   )
   const dueById = statement<DueRow, [string, number]>(
-    `SELECT id, kind, receiver, payload, attempts + 1 AS attempts FROM outbox
+    `SELECT id, kind, receiver, payload, run_at AS runAt, attempts + 1 AS attempts FROM outbox
      WHERE id = ? AND dead_at IS NULL AND run_at <= ?`,
   )
   // Two queries, each with one seek in the index on (kind, receiver). A single comparison of both columns would make SQLite

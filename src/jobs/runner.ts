@@ -214,9 +214,9 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 
   function applyOutcome(job: DueJob, end: JobEnd): JobOutcome {
-    const { id, attempts } = job
+    const { id } = job
     const { again, alsoWrite } = end
-    const failure = end.failure && lastingFailure(id, end.failure)
+    const { attempts, failure } = currentFailure(job, end.failure)
     alsoWrite(again === undefined && failure?.runAt === undefined)
     recordDelivery(job, { ...end, failure })
     if (failure) {
@@ -228,9 +228,12 @@ export function startRunner(core: Core, options: RunnerOptions) {
     return again === undefined ? 'done' : 'again'
   }
 
-  /** A job that was discarded during the attempt is not tried again. */
-  const lastingFailure = (id: string, failure: Failure): Failure =>
-    outbox.find(id) ? failure : { ...failure, runAt: undefined }
+  /** A job that was discarded during the attempt is not tried again; one that was retried has begun a new series. */
+  function currentFailure({ id, runAt, attempts }: DueJob, failure: Failure | undefined) {
+    const now = failure && outbox.find(id)
+    if (!failure || now?.runAt === runAt) return { attempts, failure }
+    return { attempts: now?.attempts ?? attempts, failure: { ...failure, runAt: now?.runAt } }
+  }
 
   function recordDelivery({ id, kind, attempts }: DueJob, { failure, delivery }: JobEnd) {
     if (delivery) deliveries.record({ ...resultOf(failure), kind, ...delivery, id, attempts })
