@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync, inflateSync } from 'node:zlib'
 import { thumbHashToRGBA } from 'thumbhash'
+import type { FileStorage } from '../src/files/storage.ts'
 import { stripMetadata } from '../src/modules/files/strip-metadata.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -578,6 +579,36 @@ describe('a thumbnail', () => {
     await service.call('DELETE', `/v1/files/${file.id}`, { token: ada.token })
     expect((await thumbnail(file, 320)).status).toBe(404)
     await waitFor(() => filesIn(service).length === before - 1, 'the file and its thumbnails to go')
+  })
+
+  test('of a photo that is removed while it is made is not sent', async () => {
+    const kept = new Map<string, Blob>()
+    const { promise: wait, resolve: goOn } = Promise.withResolvers<void>()
+    let isAsked = false
+    const fileStorage: FileStorage = {
+      async write(key, bytes) {
+        kept.set(key, await new Response(bytes as never).blob())
+      },
+      async read(key, start, end) {
+        isAsked = !kept.has(key)
+        if (isAsked) await wait
+        return kept.get(key)?.slice(start, end)
+      },
+      async delete(key) {
+        kept.delete(key)
+      },
+    }
+    await using own = await startService({ fileStorage })
+    const { a, conversationId } = await own.pair()
+    const { body: file } = await upload(own, a, pngOf(8, 40, 20), { type: 'image/png' })
+    const body = { ...file, body: '', type: 'file' }
+    const { token } = a
+    await own.call('POST', `/v1/chat/conversations/${conversationId}/messages`, { token, body })
+    const answer = own.request(`${new URL(file.file_url).pathname}?w=160`)
+    await waitFor(() => isAsked)
+    expect((await own.call('DELETE', `/v1/files/${file.id}`, { token })).status).toBe(204)
+    goOn()
+    expect((await answer).status).toBe(404)
   })
 
   test('is not made while the disk has less than MIN_FREE_MB: the image itself is sent', async () => {

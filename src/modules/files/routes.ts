@@ -36,8 +36,10 @@ type Parts = { files: FileService; urls: FileUrls; pass: DeskPass; maxBytes: num
 
 export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
   async function respond({ params, query, request, set, context }: Requested) {
-    const file = files.get(params.id, pass.isValid(params.id, request.url))
-    const thumbnail = query.w && (await files.readThumbnail(file, Number(query.w)))
+    const find = () => files.get(params.id, pass.isValid(params.id, request.url))
+    const thumbnail = query.w && (await files.readThumbnail(find(), Number(query.w)))
+    // It may have been removed while the thumbnail was made.
+    const file = find()
     const asShown = thumbnail ? shownThumbnail(file, thumbnail, query.w) : shown(file)
     const prepared = prepareFileAnswer(request, asShown, set.headers)
     const { range, status, headers } = prepared
