@@ -824,6 +824,25 @@ describe('the people of the demo', () => {
     await waitFor(isGone)
   })
 
+  test('are removed after a day also if a kill interrupts their creation', async () => {
+    let lasting = 0
+    let find = () => {}
+    const sync = async (real: () => Promise<void>) => {
+      find()
+      await real()
+    }
+    await using own = await startService({ sync })
+    const people = own.sqlite.query<{ n: number }, []>(
+      `SELECT count(*) AS n FROM users WHERE email LIKE '%@demo.invalid' AND external_id IS NULL
+       AND NOT EXISTS (SELECT 1 FROM outbox WHERE kind = 'guest_end' AND payload ->> 'user_id' = users.id)`,
+    )
+    find = () => {
+      lasting += people.get()?.n ?? 0
+    }
+    expect((await begin(own)).status).toBe(200)
+    expect(lasting).toBe(0)
+  })
+
   test('do not exist without the demo, nor while registration is off', async () => {
     await using without = await startService({ environment: { DEMO: 'false' } })
     expect((await begin(without)).status).toBe(404)

@@ -258,10 +258,12 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     async createGuest(person: NewPerson, request: Request, ip: string) {
       bans.mustNotBeBanned(storedEmail(person.email), ip)
       const by = { actor: { type: 'system' }, ip } as const
-      const { user } = await userAdmin.upsert(person, by)
-      const end = { delayMilliseconds: day }
-      await core.write(() => core.outbox.add('guest_end', { user_id: user.id }, end))
-      return userAdmin.openSession(user.id, clientOf(request, ip), by)
+      const id = await core.write(() => {
+        const user = userAdmin.insert(person, by)
+        core.outbox.add('guest_end', { user_id: user.id }, { delayMilliseconds: day })
+        return user.id
+      })
+      return userAdmin.openSession(id, clientOf(request, ip), by)
     },
     countAdminsWithoutTotp: base.factors.countAdminsWithout,
     namesOf: base.store.namesOf,

@@ -152,6 +152,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
     return current()
   }
 
+  /** Creates a user without a password, inside a `write`. */
   function insert(person: NewPerson, by: By): UserRow {
     const { role, email_verified: isVerified, display_name, external_id, locale } = person
     const emailVerified = isVerified ?? false
@@ -172,6 +173,8 @@ export function createUserAdmin(core: Core, parts: Parts) {
   }
 
   return {
+    insert,
+
     /** Creates an account with a verified address.
      *  @throws email_taken */
     async create({ role, password, ...given }: NewAccount, by: By): Promise<UserRow> {
