@@ -156,6 +156,39 @@ test('a purge that was killed says how much it removed in all, once', async () =
   expect(recorded.all()).toEqual([{ n: String(messages) }])
 })
 
+test('a purge whose job is discarded removes no more, and says how much it removed', async () => {
+  const { promise: discarded, resolve: goOn } = Promise.withResolvers<void>()
+  let isBegun = () => false
+  const sync = async (real: () => Promise<void>) => {
+    if (isBegun()) await discarded
+    await real()
+  }
+  await using service = await startService({ sync })
+  const { token } = await service.registerAs('admin')
+  const { a, conversationId } = await service.pair()
+  for (let n = 0; n < 250; n++) await service.say(a, conversationId, `buy ${n}`)
+  const left = service.sqlite.query<{ n: number }, []>(
+    "SELECT count(*) AS n FROM messages WHERE body <> ''",
+  )
+  isBegun = () => left.get()?.n === 150
+  await service.call('POST', `/v1/admin/users/${a.id}/purge`, { token })
+  const job = service.sqlite.query<{ id: string }, []>(
+    "SELECT id FROM outbox WHERE kind = 'erasure'",
+  )
+  await waitFor(isBegun)
+  const answer = service.call('DELETE', `/v1/admin/jobs/${job.get()?.id}`, { token })
+  await waitFor(() => job.get() === null)
+  goOn()
+  expect((await answer).status).toBe(204)
+  const recorded = service.sqlite.query<{ n: string }, []>(
+    "SELECT details ->> 'messages' AS n FROM audit_log WHERE action = 'user_purged'",
+  )
+  expect(await waitFor(() => recorded.get()?.n)).toBe('100')
+  expect(left.get()?.n).toBe(150)
+  const rows = service.sqlite.query('SELECT 1 FROM sessions WHERE user_id = ?')
+  await waitFor(() => rows.get(a.id) === null)
+})
+
 test('files that only a report of the purged account has kept are removed with it', async () => {
   await using it = await openSpam()
   const { service, root, spammer, ada, as, conversations, purged } = it

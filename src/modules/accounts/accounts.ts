@@ -164,14 +164,15 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     }
     return counts
   }
-  /** Records how much was removed. The job counts it in the same writes, so that a kill loses nothing of it. */
+  /** Records how much was removed. The job counts it in the same writes, so that a kill loses nothing of it. A purge whose
+   *  job is discarded removes no more. */
   async function purge(id: string, job: OutboxJobs['erasure'], isStopping: () => boolean) {
     const { user_id: userId, removed: details = {} } = job
     type Progress = { last: string; total: number }
     for (const [name, { some }] of others.flatMap(({ purge = {} }) => Object.entries(purge))) {
       const counted = Number(details[name] ?? 0)
       const next = (limit: number, before: Progress | undefined) => {
-        const part = some(userId, limit, before?.last)
+        const part = core.outbox.find(id) && some(userId, limit, before?.last)
         if (!part) return undefined
         const total = (before?.total ?? counted) + part.count
         core.outbox.updatePayload(id, { ...job, removed: { ...details, [name]: String(total) } })
