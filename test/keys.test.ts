@@ -1,4 +1,9 @@
 import { expect, test } from 'bun:test'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { Core } from '../src/core.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import { openKeyring } from '../src/modules/accounts/sign-in/keys.ts'
+import { createAccessTokens } from '../src/modules/accounts/sign-in/tokens.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { startService, type TestService } from './support/service.ts'
@@ -118,4 +123,23 @@ test('a cached token is refused as soon as its key is no longer published', asyn
     clock.advance(1_000)
     return (await me()) === 401
   }, 'the end of the token')
+})
+
+test('a token is refused whose key is withdrawn while its signature is checked', async () => {
+  await using service = await startService()
+  const { token } = await service.register()
+  const parts = {
+    orm: drizzle(service.sqlite),
+    clock: systemClock,
+    config: { issuer: 'localhost' },
+  }
+  const core = parts as unknown as Core // what is used
+  const keyring = await openKeyring(core)
+  let isWithdrawn = false
+  const find = (kid: string) => (isWithdrawn ? undefined : keyring.find(kid))
+  const checking = createAccessTokens(core, { ...keyring, find }).verify(token)
+  isWithdrawn = true
+  expect(await checking).toBeUndefined()
+  isWithdrawn = false
+  expect(await createAccessTokens(core, keyring).verify(token)).toBeDefined()
 })

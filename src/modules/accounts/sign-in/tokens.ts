@@ -58,7 +58,8 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
       const expiresAt = Math.min(exp, Math.floor(clock.now() / 1_000) + accessTokenSeconds) * 1_000
       const keyId = protectedHeader.kid ?? ''
       const checked = { claims: { userId, sessionId, expiresAt }, keyId, issuedAt }
-      if (!isFresh(checked)) return undefined
+      // The key may have been withdrawn since the check began.
+      if (!isFresh(checked) || !keyring.find(keyId)) return undefined
       remembered.set(token, checked)
       return checked.claims
     } catch {
