@@ -161,6 +161,30 @@ describe('a broadcast', () => {
     expect(delivered_count).toBeLessThan(300)
   })
 
+  test('reaches nobody more once its job is discarded', async () => {
+    const { promise: discarded, resolve: goOn } = Promise.withResolvers<void>()
+    let isBegun = () => false
+    const sync = async (real: () => Promise<void>) => {
+      if (isBegun()) await discarded
+      await real()
+    }
+    await using started = await startHost(400, { sync })
+    const { service, broadcast } = started
+    const { sqlite } = service
+    const { token } = await service.registerAs('admin')
+    // The first 20 are reached before the answer, then ten at a time.
+    isBegun = () => (copies(sqlite) as { people: number }).people === 30
+    await broadcast({ body: 'hello' })
+    await waitFor(isBegun)
+    const job = sqlite.query<{ id: string }, []>("SELECT id FROM outbox WHERE kind = 'broadcast'")
+    const answer = service.call('DELETE', `/v1/admin/jobs/${job.get()?.id}`, { token })
+    await waitFor(() => job.get() === null)
+    goOn()
+    expect((await answer).status).toBe(204)
+    for (let n = 0; n < 5; n++) await service.register()
+    expect(copies(sqlite)).toEqual({ messages: 30, people: 30 })
+  })
+
   test('arrives as a frame for online followers, and not as an echo for the host', async () => {
     await using started = await startHost(0, { listen: true })
     const { service, host, broadcast } = started

@@ -1,5 +1,6 @@
 import type { Core } from '../core.ts'
 
+type Run = { id: string; isStopping: () => boolean }
 type Progress = { completedAt: number | null }
 
 /** Delivers one row to many users, once each, in the order of their ids. */
@@ -25,7 +26,9 @@ const runMilliseconds = 1_000
 
 /** Delivers to an audience in chunks. The progress is stored in the commit of each delivery, so after a crash nobody is
  *  skipped or reached twice. */
-export function createFanOut<Row extends Progress>({ write, clock }: Core, fanOut: FanOut<Row>) {
+export function createFanOut<Row extends Progress>(core: Core, fanOut: FanOut<Row>) {
+  const { write, clock, outbox } = core
+
   function deliverNext(row: Row, size: number) {
     const ids = fanOut.listNext(row, size)
     const delivered = ids.filter((id) => fanOut.deliver(row, id)).length
@@ -42,10 +45,11 @@ export function createFanOut<Row extends Progress>({ write, clock }: Core, fanOu
 
   return {
     begin: (row: Row) => deliverNext(row, firstChunk),
-    async run(id: string, isStopping: () => boolean) {
+    /** Continues a delivery, unless its job has been discarded. */
+    async run(id: string, { id: jobId, isStopping }: Run) {
       const until = clock.now() + runMilliseconds
       while (clock.now() < until && !isStopping()) {
-        if (await write(() => resume(id))) return undefined
+        if (await write(() => !outbox.find(jobId) || resume(id))) return undefined
         await Bun.sleep(pauseMilliseconds)
       }
       return { againAfterMilliseconds: 0 }

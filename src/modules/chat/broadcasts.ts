@@ -66,8 +66,8 @@ export function createBroadcasts(core: Core, parts: Parts) {
   }
 
   return {
-    job: (({ broadcast_id }, { isStopping }) =>
-      fanOut.run(broadcast_id, isStopping)) satisfies JobHandler<'broadcast'>,
+    job: (({ broadcast_id }, run) =>
+      fanOut.run(broadcast_id, run)) satisfies JobHandler<'broadcast'>,
 
     /** Sends a message to every follower. A repeated call with the same `clientId` and body returns the first broadcast.
      *  @throws idempotency_mismatch (same `clientId`, other content) · text_quota_exceeded */

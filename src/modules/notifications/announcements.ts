@@ -70,8 +70,8 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
   }
 
   return {
-    job: (({ announcement_id }, { isStopping }) =>
-      fanOut.run(announcement_id, isStopping)) satisfies JobHandler<'announcement'>,
+    job: (({ announcement_id }, run) =>
+      fanOut.run(announcement_id, run)) satisfies JobHandler<'announcement'>,
 
     /** Notifies an audience. A repeated call with the same `clientId` and content returns the first announcement. Unknown
      *  users of several are left out.
