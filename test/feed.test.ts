@@ -625,13 +625,15 @@ describe('a service key', () => {
     expect(await statusWith(service, made.body.key)).toBe(404)
     clock.advance(60_000)
     expect(await statusWith(service, made.body.key)).toBe(401)
-    const wrong = await service.call('POST', '/v1/admin/service-keys', {
-      token,
-      body: { ...body, expires_at: 'tomorrow' },
-    })
-    expect(wrong.body.error.details).toEqual({
-      expires_at: 'must be an ISO 8601 time with a time zone',
-    })
+    for (const wrong of ['tomorrow', '2099-02-29T00:00:00Z', '2099-04-31T00:00:00+01:00']) {
+      const refused = await service.call('POST', '/v1/admin/service-keys', {
+        token,
+        body: { ...body, expires_at: wrong },
+      })
+      expect(refused.body.error?.details).toEqual({
+        expires_at: 'must be an ISO 8601 time with a time zone',
+      })
+    }
   })
 
   test('sets the roles of users and hosts, but creates no admins', async () => {

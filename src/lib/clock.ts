@@ -23,8 +23,11 @@ const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d
  *  @returns milliseconds since the epoch; undefined for any other text */
 export function parseTime(text: string): number | undefined {
   const time = isoPattern.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(time) ? undefined : time
+  return Number.isNaN(time) || !isInMonth(text.slice(0, 10)) ? undefined : time
 }
+
+/** `Date.parse` reads 30 February as a day in March. */
+const isInMonth = (date: string) => new Date(date).getUTCDate() === Number(date.slice(8))
 
 /** Parses a `Retry-After` header: seconds or a date (RFC 9110, 10.2.3).
  *  @returns milliseconds, at most a day; 0 for any other text */
