@@ -253,7 +253,14 @@ describe('follows', () => {
     expect(await ids('')).toEqual([all, { page: 1, per_page: 20, total: 3, total_pages: 1 }])
     const [first, { cursor }] = await ids('&limit=2')
     expect([first, (await ids(`&cursor=${cursor}`))[0]]).toEqual([all.slice(0, 2), all.slice(2)])
-    expect((await feed('GET', '/follows')).status).toBe(400)
+    expect((await feed('GET', '/follows')).body.error.details).toEqual({ host_id: 'is required' })
+    const wrong = (await feed('GET', '/follows?page=0')).body.error.details
+    expect(Object.keys(wrong).sort()).toEqual(['host_id', 'page'])
+    const { paths } = (await service.call('GET', '/v1/openapi.json')).body
+    const required = paths['/v1/service/follows'].get.parameters.flatMap(
+      (one: { name: string; required: boolean }) => (one.required ? one.name : []),
+    )
+    expect(required).toEqual(['host_id'])
     expect((await feed('GET', `/follows?host_id=${unknownId}`)).status).toBe(404)
   })
 

@@ -39,8 +39,9 @@ type Described = {
 type More = {
   /** Failures beyond those that follow from the route itself (access, limit, body). */
   errors?: ErrorKind[]
-  /** Query parameters, all optional. */
+  /** Query parameters, optional but for those that `required` names. */
   query?: Record<string, TSchema>
+  required?: readonly string[]
   headers?: Record<string, TSchema>
   successHeaders?: Record<string, { description: string; schema: { type: 'string' } }>
   /** Fields of the response example that differ from the example of its schema. */
@@ -98,7 +99,7 @@ export const forCommands = (status = 200) => ({
 
 // The form that the swagger plugin passes through; `openapi.ts` completes it.
 function detailOf(text: string, described: Described) {
-  const { errors = [], query, headers, successHeaders = {}, ...others } = described
+  const { errors = [], query, required, headers, successHeaders = {}, ...others } = described
   const { example, maxFileBytes, ...success } = others
   const responses = Object.fromEntries(
     Object.entries(success).map(([status, schema]) => [
@@ -110,7 +111,7 @@ function detailOf(text: string, described: Described) {
       },
     ]),
   )
-  const parameters = [...parametersIn('query', query), ...parametersIn('header', headers)]
+  const parameters = [...parametersIn('query', query, required), ...parametersIn('header', headers)]
   const [summary = '', ...rest] = text.split(/(?<=\.) /)
   return {
     summary,
@@ -135,11 +136,15 @@ const fileBody = {
   },
 }
 
-function parametersIn(place: 'query' | 'header', schemas: Record<string, TSchema> = {}) {
+function parametersIn(
+  place: 'query' | 'header',
+  schemas: Record<string, TSchema> = {},
+  required: readonly string[] = [],
+) {
   return Object.entries(schemas).map(([name, schema]) => ({
     in: place,
     name,
-    required: false,
+    required: required.includes(name),
     schema,
     ...(schema['examples'] && { example: schema['examples'][0] }),
   }))

@@ -23,13 +23,15 @@ export type RoutePolicy = {
 
 export type DescribedRoute = RoutePolicy & { method: string; needsBody: boolean }
 
+type Parameter = { in: 'query' | 'header'; name: string; required: boolean; schema: TSchema }
+
 type Hooks = Partial<
   Pick<RoutePolicy, 'access' | 'limit' | 'scope' | 'confirm' | 'maxFileBytes'>
 > & {
   body?: TSchema
   detail?: {
     responses?: object
-    parameters?: Array<{ in: 'query' | 'header'; name: string; schema: TSchema }>
+    parameters?: Parameter[]
   }
 }
 
@@ -42,9 +44,7 @@ export function describedRoutes(app: AnyElysia): DescribedRoute[] {
     if (access === 'service' && !scope) throw new Error(`${method} ${path} has no scope`)
     const [status = 200] = Object.keys(detail?.responses ?? {}).map(Number)
     const queried = detail?.parameters?.filter((parameter) => parameter.in === 'query') ?? []
-    const guardQuery = createQueryGuard(
-      Object.fromEntries(queried.map(({ name, schema }) => [name, schema])),
-    )
+    const guardQuery = createQueryGuard(queried)
     const needsBody = body !== undefined && !(OptionalKind in body)
     const guardBody = body && bodyGuard(body, needsBody)
     const guards = { guardQuery, guardBody, needsBody }
@@ -60,21 +60,27 @@ function bodyGuard(schema: TSchema, needsBody: boolean) {
   }
 }
 
-/** @returns a function that throws validation_error for the query of a URL, naming each invalid parameter and each
- *  repeated one, known or not */
-function createQueryGuard(parameters: Record<string, TSchema>) {
+/** @returns a function that throws validation_error for the query of a URL, naming each invalid or missing parameter and
+ *  each repeated one, known or not */
+function createQueryGuard(parameters: readonly Parameter[]) {
+  const schemas = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]))
+  const needsQuery = parameters.some(({ required }) => required)
   const guardOf = lazy(() => {
-    const schema = Type.Partial(Type.Object(parameters))
+    const fields = parameters.map(({ name, required, schema }) => [
+      name,
+      required ? schema : Type.Optional(schema),
+    ])
+    const schema = Type.Object(Object.fromEntries(fields))
     return { schema, guard: createGuard(schema) }
   })
   return (url: string): void => {
     const start = url.indexOf('?')
-    if (start < 0) return
+    if (start < 0 && !needsQuery) return
     const values = new Map<string, unknown>()
     const repeated = new Map<string, FieldProblem>()
-    for (const [name, text] of new URLSearchParams(url.slice(start))) {
+    for (const [name, text] of new URLSearchParams(start < 0 ? '' : url.slice(start))) {
       if (values.has(name)) repeated.set(name, problem('repeated'))
-      values.set(name, parameterValue(text, parameters[name]))
+      values.set(name, parameterValue(text, schemas[name]))
     }
     const { schema, guard } = guardOf()
     const query = Object.fromEntries(values)

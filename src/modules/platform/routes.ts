@@ -5,7 +5,6 @@ import { samples } from '../../api/samples.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import { invalidField } from '../../lib/errors.ts'
 import { callStates } from '../../lib/vocabulary.ts'
 import type { Calls } from './calls.ts'
 import type { Follows } from './follows.ts'
@@ -70,15 +69,18 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
     .get(
       '/v1/service/follows',
       ({ query }) => {
-        const hostId = query['host_id']
-        if (hostId === undefined) throw invalidField('host_id', 'required')
+        const hostId = query['host_id'] ?? '' // the pipeline has checked it
         return pageOf(query, (range) => follows.list(hostId, range), viewFollow)
       },
       followFeed.list(
         'serviceListFollows',
         'Lists the followers of a host, ordered by id, to compare them with your own.',
         Follow,
-        { query: { host_id: PersonId(samples.host.id) }, errors: ['not_found'] },
+        {
+          query: { host_id: PersonId(samples.host.id) },
+          required: ['host_id'],
+          errors: ['not_found'],
+        },
       ),
     )
     .get(
