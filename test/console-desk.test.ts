@@ -248,6 +248,30 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
+  testAtLength(
+    'a reply with a lost response that is sent again to resolve the ticket does not seem to have',
+    async () => {
+      const id = await (await customer('Uma')).open('Lost and solved')
+      await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+      await said('Lost and solved?')
+      await page.getByRole('textbox', { name: 'Reply' }).fill('Solved.')
+      await page.route(`**${tickets}/*/messages`, async (route) => {
+        await route.fetch()
+        await route.abort()
+      })
+      await button('Send').click()
+      await page.getByText('The service cannot be reached').waitFor()
+      await page.unroute(`**${tickets}/*/messages`)
+      await choose(page, 'Status after sending', 'Send and resolve')
+      await button('Send and resolve').click()
+      await page.getByText('wrote meanwhile').waitFor()
+      const { messages, status } = await show(id)
+      expect([messages.length, status]).toEqual([2, 'open'])
+      await page.getByRole('textbox', { name: 'Reply' }).fill('')
+      await choose(page, 'Status after sending', 'Send, status as it is')
+    },
+  )
+
   testAtLength('two tabs have one draft of a ticket, which is stored once', async () => {
     const id = await (await customer('Amy')).open('Two tabs')
     await page.goto(`${pages.base}/console/desk/${id}?view=all`)

@@ -66,11 +66,11 @@ export function Composer(props: ComposerProps) {
   async function send() {
     if (!canSend) return
     const lastMessageId = begunAfter.current
-    const tried = attemptOf(kind, draft)
+    const status = after === 'next' ? '' : after
+    const tried = attemptOf(kind, draft, status)
     edit(kind, (before) => ({ ...before, tried }))
     sentKind.current = kind
     const { clientId } = tried
-    const status = after === 'next' ? '' : after
     const isSent = await sender.send(kind, { draft, status, lastMessageId, clientId })
     if (!isSent) return
     clear(kind, draft)

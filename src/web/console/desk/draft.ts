@@ -3,13 +3,14 @@ import { useEffect, useState } from 'preact/hooks'
 import type { UploadedFile } from '../../../../client/src/client.ts'
 import { uniqueId } from '../../../../client/src/platform.ts'
 import { user } from '../session.ts'
+import type { Status } from './views.ts'
 
 const kinds = ['reply', 'note'] as const
 export type Kind = (typeof kinds)[number]
 export type Draft = {
   text: string
   files: UploadedFile[]
-  /** The content of the last attempt, which may have succeeded, with its idempotency key. Unchanged content is sent
+  /** The content and status of the last attempt, which may have succeeded, with its idempotency key. The same is sent
    *  with the same key. */
   tried?: { content: string; clientId: string } | undefined
 }
@@ -71,9 +72,10 @@ export function useDrafts(ticketId: string) {
     for (const forget of shown) forget(keyOf(kind), sent)
   }
 
-  /** The idempotency key of a draft: the same as long as its content is unchanged, also for an attempt of another tab. */
-  function attemptOf(kind: Kind, { text, files, tried }: Draft): NonNullable<Draft['tried']> {
-    const content = JSON.stringify([text.trim(), files.map(({ file_url }) => file_url)])
+  /** The idempotency key of a draft: the same as long as its content and the wanted status are unchanged, also for an
+   *  attempt of another tab. */
+  function attemptOf(kind: Kind, { text, files, tried }: Draft, status: Status | '') {
+    const content = JSON.stringify([text.trim(), files.map(({ file_url }) => file_url), status])
     const attempts = [tried, stored(keyOf(kind)).tried]
     return attempts.find((one) => one?.content === content) ?? { content, clientId: uniqueId() }
   }
