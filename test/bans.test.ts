@@ -53,6 +53,9 @@ describe('a ban', () => {
       expect(await register(email)).toEqual(banned)
     }
     expect(await login('old@mail.spam.example')).toEqual(banned)
+    const { token } = await service.issueKey(['users'])
+    const given = { token, body: { email: 'given@spam.example' } }
+    expect((await service.call('POST', '/v1/service/users', given)).status).toBe(201)
     expect(await register('new@notspam.example')).toEqual([201, null])
     const change = await service.call('POST', '/v1/auth/email/change', {
       token: ada.token,

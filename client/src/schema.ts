@@ -288,7 +288,7 @@ export interface ConversationListItem {
   participant: ParticipantWithAvatar
   last_message: LastMessage | null
   /**
-   * Unread messages of the other side.
+   * Unread messages of the other side, and unread notices.
    */
   unread_count: number
   participant_read_up_to: string | null
@@ -895,7 +895,7 @@ export interface ServiceKey {
    */
   last_used_at: string | null
   /**
-   * When it was revoked; null while it may be used.
+   * When it was revoked; null if it was not.
    */
   revoked_at: string | null
 }
@@ -930,7 +930,7 @@ export interface CreatedServiceKey {
    */
   last_used_at: string | null
   /**
-   * When it was revoked; null while it may be used.
+   * When it was revoked; null if it was not.
    */
   revoked_at: string | null
   /**
@@ -1042,7 +1042,7 @@ export interface Conversation {
   id: string
   participant: Participant
   /**
-   * Unread messages of the other side.
+   * Unread messages of the other side, and unread notices.
    */
   unread_count: number
   created_at: string
@@ -1768,13 +1768,7 @@ export interface AnnouncementProgress {
    * The role, if the audience is a role.
    */
   role: Role | null
-  /**
-   * Without it the title of the type, in the language of the person.
-   */
   title: string
-  /**
-   * Without it the text of the type.
-   */
   body: string
   sender: Person
   created_at: string
@@ -3086,7 +3080,7 @@ export interface Operations {
     answer: BanList
   }
   /**
-   * Bans a mail domain, an address or a network: registration and login, also by the platform, are refused with the reason `banned`, and no session of theirs can be refreshed.
+   * Bans a mail domain, an address or a network: registration, a change of the address and login, also one by the platform, are refused with the reason `banned`, and no session of theirs can be refreshed.
    */
   'POST /v1/admin/bans': {
     body: NewBan

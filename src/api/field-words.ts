@@ -67,7 +67,7 @@ export const fieldWords: Record<string, string> = {
   last_failed_at: 'The time of the last failure.',
   last_message: 'The newest message; null while there is none.',
   last_run_at: 'The time of the last attempt.',
-  last_sent_at: 'The time at which the bucket last took something.',
+  last_sent_at: 'The time at which something was last sent.',
   last_snapshot_at: 'The time of the newest snapshot.',
   last_stored_at: 'The time of the newest write that the bucket has.',
   locale: 'The language.',

@@ -244,7 +244,7 @@ export const Participant = Schema(
 export const Conversation = Schema('Conversation', {
   id: Sample(samples.conversationId),
   participant: Participant,
-  unread_count: Count(0, 'Unread messages of the other side.'),
+  unread_count: Count(0, 'Unread messages of the other side, and unread notices.'),
   created_at: Sample(samples.conversationSince, { format: 'date-time' }),
 })
 
@@ -263,7 +263,7 @@ export const ConversationListItem = Schema('ConversationListItem', {
       sent_at: Timestamp,
     }),
   ),
-  unread_count: Count(0, 'Unread messages of the other side.'),
+  unread_count: Count(0, 'Unread messages of the other side, and unread notices.'),
   participant_read_up_to: Nullable(
     Sample(samples.messageId, 'The last message that the other user has read.'),
   ),

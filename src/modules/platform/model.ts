@@ -40,7 +40,7 @@ export const ServiceKey = Schema('ServiceKey', {
   created_at: Timestamp,
   expires_at: Nullable(Sample(samples.later, { format: 'date-time' })),
   last_used_at: described(Nullable(Timestamp), 'The last request with it, to within a minute.'),
-  revoked_at: described(Rarely(Timestamp), 'When it was revoked; null while it may be used.'),
+  revoked_at: described(Rarely(Timestamp), 'When it was revoked; null if it was not.'),
 })
 
 export const CreatedServiceKey = Schema('CreatedServiceKey', {

@@ -304,7 +304,7 @@ export function userAdminRoutes(parts: Parts) {
       async ({ body, context }) => banView(await bans.add(body, context.by)),
       admin(
         'adminCreateBan',
-        'Bans a mail domain, an address or a network: registration and login, also by the platform, are refused with the reason `banned`, and no session of theirs can be refreshed. Those of a network end at once. A repeated ban changes reason and end.',
+        'Bans a mail domain, an address or a network: registration, a change of the address and login, also one by the platform, are refused with the reason `banned`, and no session of theirs can be refreshed. The platform may still give somebody such an address. Those of a network end at once. A repeated ban changes reason and end.',
         { 201: Ban, body: NewBan },
       ),
     )
