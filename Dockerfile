@@ -15,7 +15,8 @@ RUN install --directory --owner=10001 --group=10001 --mode=700 /data
 COPY --from=build /src/dist/hostline /usr/local/bin/hostline
 # Numeric, because Kubernetes' runAsNonRoot cannot check a name.
 USER 10001:10001
-ENV DATA_DIR=/data
+# Temporary files too, such as those of a restore, because the root may be read-only.
+ENV DATA_DIR=/data TMPDIR=/data
 VOLUME /data
 EXPOSE 3000
 STOPSIGNAL SIGTERM

@@ -123,3 +123,10 @@ test('the stop grace periods in the documentation allow for a server and its job
   const needed = (stopDeadlineMilliseconds + drainMilliseconds) / 1_000 + 5
   for (const found of documented) expect(Number(found?.[1])).toBeGreaterThanOrEqual(needed)
 })
+
+test('the image writes to its volume alone', async () => {
+  const dockerfile = await Bun.file(join(project, 'Dockerfile')).text()
+  const volume = /^VOLUME (.+)$/m.exec(dockerfile)?.[1]
+  const [, variables = ''] = /^ENV (.+)$/m.exec(dockerfile) ?? []
+  expect(variables.split(' ')).toEqual([`DATA_DIR=${volume}`, `TMPDIR=${volume}`])
+})
