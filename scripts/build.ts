@@ -50,8 +50,9 @@ async function compile(outfile: string, target: Bun.Build.CompileTarget | undefi
   return [...Object.keys(metafile?.inputs ?? {}), ...pageInputs()]
 }
 
-/** Undefined outside of a repository; marked when files differ from it. */
+/** Undefined outside of a repository and without git; marked when files differ from it. */
 function findCommit(): string | undefined {
+  if (!Bun.which('git')) return undefined
   const command = ['git', 'describe', '--always', '--dirty', '--exclude=*']
   const { success, stdout } = Bun.spawnSync(command, { cwd: source('.'), stderr: 'ignore' })
   return success ? stdout.toString().trim() : undefined
