@@ -10,7 +10,8 @@ import { makeCertificate } from './support/certificate.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable } from './support/executable.ts'
-import { startServer } from './support/process.ts'
+import { png } from './support/files.ts'
+import { call, startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
@@ -53,6 +54,33 @@ describe.if(process.platform === 'linux')('under systemd', () => {
     },
   )
 })
+
+test.skipIf(!tools.gcc)(
+  'photos are taken where a sandbox forbids priorities, as the unit for systemd does',
+  async () => {
+    using directory = temporaryDirectory()
+    const source = join(directory.path, 'sandbox.c')
+    const LD_PRELOAD = join(directory.path, 'sandbox.so')
+    writeFileSync(source, '#include <errno.h>\nint setpriority() { errno = EPERM; return -1; }')
+    const command = [tools.gcc ?? '', '-shared', '-fPIC', '-o', LD_PRELOAD, source]
+    expect(Bun.spawnSync(command).exitCode).toBe(0)
+    await using server = await startServer({
+      dataDir: join(directory.path, 'data'),
+      environment: { LD_PRELOAD },
+    })
+    const body = { email: 'ada@example.com', password: 'correct horse' }
+    const { access_token } = (await call(server.base, 'POST', '/v1/auth/register', { body })).body
+    const answer = await fetch(`${server.base}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'image/png' },
+      body: png,
+    })
+    expect([answer.status, await answer.json()]).toMatchObject([
+      201,
+      { placeholder: expect.any(String) },
+    ])
+  },
+)
 
 describe('--env-file', () => {
   using directory = temporaryDirectory()

@@ -18,10 +18,18 @@ const maxHeight = 16_383
 const hashedPixels = 32
 
 // Other systems know no priority of a single thread.
-if (process.platform === 'linux') setPriority(19)
+if (process.platform === 'linux') yieldToOthers()
 
 self.onmessage = async ({ data }: MessageEvent<ImageRequest>) => {
   postMessage(await answer(data).catch(() => undefined))
+}
+
+function yieldToOthers() {
+  try {
+    setPriority(19)
+  } catch {
+    // A sandbox may forbid this, as examples/hostline.service does.
+  }
 }
 
 async function answer({ image, orientation, width }: ImageRequest): Promise<ImageReply> {
