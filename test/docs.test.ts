@@ -130,3 +130,13 @@ test('the image writes to its volume alone', async () => {
   const [, variables = ''] = /^ENV (.+)$/m.exec(dockerfile) ?? []
   expect(variables.split(' ')).toEqual([`DATA_DIR=${volume}`, `TMPDIR=${volume}`])
 })
+
+test('scripts work in a fresh checkout', async () => {
+  const { scripts } = await Bun.file(join(project, 'package.json')).json()
+  const installing = Object.keys(scripts).filter((name) =>
+    scripts[name].startsWith('bun install --frozen-lockfile'),
+  )
+  // They call or follow scripts that install.
+  const others = ['posttest', 'test:repeat', 'test:faults:short']
+  expect([...installing, ...others].sort()).toEqual(Object.keys(scripts).sort())
+})
