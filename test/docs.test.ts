@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describedRoutes } from '../src/http/route-table.ts'
 import { stopDeadlineMilliseconds } from '../src/listen.ts'
+import { maxExcerpts, maxPerMail } from '../src/modules/chat/unread.ts'
 import { drainMilliseconds } from '../src/replication/leader.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -139,4 +140,11 @@ test('scripts work in a fresh checkout', async () => {
   // They call or follow scripts that install.
   const others = ['posttest', 'test:repeat', 'test:faults:short']
   expect([...installing, ...others].sort()).toEqual(Object.keys(scripts).sort())
+})
+
+test('the choices page says how much a mail about unread messages shows', async () => {
+  const choices = await Bun.file(join(project, 'docs/choices.md')).text()
+  expect(choices).toMatch(
+    new RegExp(`up to ${maxPerMail} conversations,\\s+of each the ${maxExcerpts} newest messages`),
+  )
 })

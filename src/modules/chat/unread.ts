@@ -4,8 +4,8 @@ import { createUnreadStore } from './unread-store.ts'
 export type Unread = ReturnType<typeof createUnread>
 
 /** In one mail: conversations, and messages of each. */
-const maxPerMail = 20
-const maxExcerpts = 10
+export const maxPerMail = 20
+export const maxExcerpts = 10
 
 /** Unread messages for pushes, except those of muted and archived conversations. Of blocked ones only notices are left. */
 export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
