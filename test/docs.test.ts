@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { leastSqliteVersion } from '../src/cli/run.ts'
 import { describedRoutes } from '../src/http/route-table.ts'
 import { stopDeadlineMilliseconds } from '../src/listen.ts'
 import { maxExcerpts, maxPerMail } from '../src/modules/chat/unread.ts'
@@ -147,4 +148,20 @@ test('the choices page says how much a mail about unread messages shows', async 
   expect(choices).toMatch(
     new RegExp(`up to ${maxPerMail} conversations,\\s+of each the ${maxExcerpts} newest messages`),
   )
+})
+
+test('the documentation names sections of the API reference where they are', async () => {
+  await using service = await startService()
+  const text = [...files, 'CHANGELOG.md'].map((file) => readFileSync(join(project, file), 'utf8'))
+  const named = [...text.join('\n').matchAll(/`(\/docs[\w/]*)#(\w+)`/g)]
+  expect(named.length).toBeGreaterThan(1)
+  for (const [, path, id] of named) {
+    const page = await service.app.handle(new Request(`http://localhost${path}`))
+    expect(await page.text()).toContain(`id="${id}"`)
+  }
+})
+
+test.each(['CHANGELOG.md', 'docs/operations.md'])('%s names the SQLite that is refused', (file) => {
+  const [, named] = /SQLite below ([\d.]+\d)/.exec(readFileSync(join(project, file), 'utf8')) ?? []
+  expect(named).toBe(leastSqliteVersion)
 })

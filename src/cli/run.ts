@@ -123,7 +123,7 @@ const commands: Record<string, () => Promise<Command>> = {
 }
 
 const withoutDatabase = ['help', 'version', 'health']
-const leastSqliteVersion = '3.53.0'
+export const leastSqliteVersion = '3.53.0'
 
 const aliases = new Map(Object.entries({ '--help': 'help', '-h': 'help', '--version': 'version' }))
 
