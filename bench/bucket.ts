@@ -1,8 +1,6 @@
-import { type ObjectStore, startObjectStore } from '../test/support/object-store.ts'
+import { startObjectStore } from '../test/support/object-store.ts'
 import { pin } from './measure.ts'
 
-/** The counters of the bucket, and the faults to set. */
-type Faults = Partial<Pick<ObjectStore['faults'], 'latency' | 'clockOffset'>>
 export type Stored = { key: string; bytes: number; at: number }
 export type BucketReport = { stored: Stored[]; counts: Record<string, number> }
 export type Bucket = Awaited<ReturnType<typeof startBucket>>
@@ -17,7 +15,6 @@ export async function startBucket(latency: number) {
   const { url, control } = JSON.parse(new TextDecoder().decode(value))
   return {
     url: url as string,
-    change: (faults: Faults) => fetch(control, { method: 'POST', body: JSON.stringify(faults) }),
     /** Bytes stored since the last call, and all requests so far. */
     report: async () => (await (await fetch(control)).json()) as BucketReport,
     async [Symbol.asyncDispose]() {
@@ -37,8 +34,7 @@ async function run() {
   const control = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
-    async fetch(request) {
-      if (request.method === 'POST') Object.assign(store.faults, await request.json())
+    fetch() {
       const report: BucketReport = { stored, counts: store.counts }
       stored = []
       return Response.json(report)

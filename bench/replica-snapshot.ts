@@ -13,7 +13,6 @@ const latency = 20
 const load = { target: 'hostline', transport: 'socket', senders: 32, perSecond: 500 } as const
 const loadSeconds = 45
 const quietSeconds = 12
-const dayMilliseconds = 86_400_000
 const wantedObjects = 200
 const patienceMilliseconds = 120_000
 const delays = join(import.meta.dir, 'loop-delay.ts')
@@ -34,8 +33,7 @@ export async function measureSnapshot(workshop: string, megabytes: number): Prom
 async function underLoad(dataDir: string, bucket: Bucket): Promise<Figure[]> {
   const environment = { REPLICA_S3_URL: bucket.url, BUN_OPTIONS: `--preload=${delays}` }
   await using server = await startPinned('hostline', { dataDir, environment })
-  const untilTaken = () => untilManifest(bucket)
-  await untilTaken()
+  await untilManifest(bucket)
   const loading = runLoad({
     ...load,
     base: server.base,
@@ -44,11 +42,7 @@ async function underLoad(dataDir: string, bucket: Bucket): Promise<Figure[]> {
   })
   await Bun.sleep(quietSeconds * 1_000)
   const quiet = await watch(server, () => Bun.sleep(quietSeconds * 1_000))
-  const during = await watch(server, async () => {
-    // A snapshot is due at least daily.
-    await bucket.change({ clockOffset: dayMilliseconds + 3_600_000 })
-    await untilTaken()
-  })
+  const during = await watch(server, () => hostline(['replica', 'snapshot'], dataDir, bucket))
   await loading
   // After a SIGKILL the log may continue from another snapshot.
   await server.kill('SIGTERM')
@@ -104,15 +98,18 @@ async function shipObjects(dataDir: string, bucket: Bucket) {
   console.log(`${count} objects of the log`)
 }
 
-async function restore(directory: string, { url }: Bucket): Promise<Figure> {
+async function restore(directory: string, bucket: Bucket): Promise<Figure> {
   mkdirSync(directory)
   const startedAt = performance.now()
-  const command = ['bun', join(import.meta.dir, '../src/main.ts'), 'restore', 's3']
-  const child = Bun.spawn(command, {
-    env: { PATH: process.env['PATH'] ?? '', DATA_DIR: directory, REPLICA_S3_URL: url },
+  await hostline(['restore', 's3'], directory, bucket)
+  return { what: 'restore s3, s', value: (performance.now() - startedAt) / 1_000 }
+}
+
+async function hostline(args: string[], dataDir: string, { url }: Bucket): Promise<void> {
+  const child = Bun.spawn(['bun', join(import.meta.dir, '../src/main.ts'), ...args], {
+    env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, REPLICA_S3_URL: url },
     stdout: 'ignore',
     stderr: 'inherit',
   })
-  if ((await child.exited) !== 0) throw new Error('nothing was restored')
-  return { what: 'restore s3, s', value: (performance.now() - startedAt) / 1_000 }
+  if ((await child.exited) !== 0) throw new Error(`hostline ${args.join(' ')} failed`)
 }
