@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
-import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -19,11 +18,15 @@ test('only the owner of the data directory can open the socket, which is removed
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
 })
 
-test('the audit log names the command line and its user', async () => {
+test.each([
+  [{ SUDO_USER: 'ada', USER: 'root' }, 'ada'],
+  [{ USER: 'ada', LOGNAME: 'ada' }, 'ada'],
+  [{ LOGNAME: 'ada' }, 'ada'],
+  [{}, `uid:${process.getuid?.()}`],
+])('the audit log names the command line and its user: %j', async (environment, name) => {
   await using service = await startService()
   const { email } = await service.register()
-  await run(`user role ${email} host`, service.directory)
-  const name = process.env['SUDO_USER'] || userInfo().username
+  await hostline(['user', 'role', email, 'host'], service.directory, { environment })
   expect(service.sqlite.query(actors).values()).toEqual([['command_line', name]])
 })
 

@@ -1,6 +1,5 @@
-import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { type Config, readConfig } from '../config.ts'
+import { type Config, type Environment, readConfig } from '../config.ts'
 import { DirectoryInUse, mustExist } from '../db/open.ts'
 import { asOperator, operatorHeader, socketFile } from '../http/command-socket.ts'
 import { reasonHeader } from '../http/error-answer.ts'
@@ -68,8 +67,12 @@ async function openHere(config: Config, terminal: Terminal): Promise<ServiceConn
   return { send: async (it) => app.handle(asOperator(it)), close }
 }
 
+/** The runtime's `userInfo` knows USER alone, which cron does not set. A user of a container has no name. */
+const callerOf = ({ SUDO_USER, USER, LOGNAME, USERNAME }: Environment): string =>
+  SUDO_USER || USER || LOGNAME || USERNAME || `uid:${process.getuid?.()}`
+
 function callThrough(send: Send, { environment }: Terminal): Call {
-  const operator = environment['SUDO_USER'] || userInfo().username
+  const operator = callerOf(environment)
   return async <Answer>(method: string, path: string, body?: object) => {
     const headers = { 'content-type': 'application/json', [operatorHeader]: operator }
     const content = body && { body: JSON.stringify(body) }
