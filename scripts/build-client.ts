@@ -24,6 +24,8 @@ const beside = ['--external', '*/client.ts']
 const published = (script: string) =>
   script.replaceAll(/(["'])\.\/client\.ts\1/g, '$1./client.js$1')
 
+let emitted: Map<string, string> | undefined
+
 /** Builds the package in client/dist: `bun scripts/build-client.ts` prints the path of its archive. */
 if (import.meta.main) console.log(packClient(join(folder, 'dist')))
 
@@ -75,8 +77,6 @@ function minified(name: string): string {
 
 /** The types of the client in one file. */
 export const clientTypes = (): string => mergeTypes(emitTypes(), 'client')
-
-let emitted: Map<string, string> | undefined
 
 /** The declarations of each module. */
 function emitTypes(): Map<string, string> {

@@ -65,6 +65,13 @@ describe('the package', () => {
     expect(classes).toEqual([...new Set(classes)])
   })
 
+  testAtLength('is built by its script, which prints the path of the archive', async () => {
+    const script = join(project, 'scripts/build-client.ts')
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, script])
+    expect(stderr.toString()).toBe('')
+    expect(await Bun.file(stdout.toString().trim()).exists()).toBe(true)
+  })
+
   testAtLength('has types that match the service’s descriptions', async () => {
     // Its generator takes a while to load.
     const { generateTypes } = await import('../scripts/client-types.ts')
