@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -44,6 +44,10 @@ export function packClient(destination: string): string {
   for (const name of scripts) {
     const script = join(built, `${name}.js`)
     writeFileSync(script, published(readFileSync(script, 'utf8')))
+    const map = JSON.parse(readFileSync(`${script}.map`, 'utf8'))
+    // Bun names them from the temporary folder, with the path of this checkout.
+    const sources = map.sources.map((path: string) => `src/${basename(path)}`)
+    writeFileSync(`${script}.map`, JSON.stringify({ ...map, sources }))
   }
   const types = emitTypes()
   writeFileSync(join(built, 'client.d.ts'), mergeTypes(types, 'client'))

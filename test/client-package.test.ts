@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { clientScript } from '../scripts/build-client.ts'
 import { createConsumer, expectError } from './support/consumers.ts'
@@ -63,6 +64,17 @@ describe('the package', () => {
     const classes = scripts.flatMap((script) => script.match(/^class \w+/gm) ?? [])
     expect(classes).toContain('class ApiError')
     expect(classes).toEqual([...new Set(classes)])
+  })
+
+  test('has maps that name its sources the same wherever it was built', async () => {
+    const home = consumer.path('node_modules/hostline-client')
+    const maps = [...new Bun.Glob('*.map').scanSync(home)]
+    expect(maps.length).toBeGreaterThan(5)
+    for (const name of maps) {
+      const { sources } = await Bun.file(`${home}/${name}`).json()
+      const isSource = (path: string) => existsSync(join(project, 'client', path))
+      expect(sources).toEqual(sources.filter(isSource))
+    }
   })
 
   testAtLength('is built by its script, which prints the path of the archive', async () => {
