@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { leastSqliteVersion } from '../src/cli/run.ts'
+import { entries } from '../src/config.ts'
 import { describedRoutes } from '../src/http/route-table.ts'
 import { stopDeadlineMilliseconds } from '../src/listen.ts'
 import { maxExcerpts, maxPerMail } from '../src/modules/chat/unread.ts'
@@ -164,4 +165,13 @@ test('the documentation names sections of the API reference where they are', asy
 test.each(['CHANGELOG.md', 'docs/operations.md'])('%s names the SQLite that is refused', (file) => {
   const [, named] = /SQLite below ([\d.]+\d)/.exec(readFileSync(join(project, file), 'utf8')) ?? []
   expect(named).toBe(leastSqliteVersion)
+})
+
+test('the security page names each address of the configuration that is called', async () => {
+  const security = await Bun.file(join(project, 'docs/security.md')).text()
+  const section = /^## Outgoing connections$(.*?)^## /ms.exec(security)?.[1]
+  const called = Object.keys(entries).filter((name) => /_(URL|HOSTS)$/.test(name))
+  for (const name of called.filter((one) => one !== 'PUBLIC_URL')) {
+    expect(section).toContain(`\`${name}\``)
+  }
 })
