@@ -76,17 +76,21 @@ function createQueryGuard(parameters: readonly Parameter[]) {
   return (url: string): void => {
     const start = url.indexOf('?')
     if (start < 0 && !needsQuery) return
-    const values = new Map<string, unknown>()
-    const repeated = new Map<string, FieldProblem>()
-    for (const [name, text] of new URLSearchParams(start < 0 ? '' : url.slice(start))) {
-      if (values.has(name)) repeated.set(name, problem('repeated'))
-      values.set(name, parameterValue(text, schemas[name]))
-    }
+    const { query, repeated } = readQuery(start < 0 ? '' : url.slice(start), schemas)
     const { schema, guard } = guardOf()
-    const query = Object.fromEntries(values)
     if (repeated.size === 0) guard(query)
     else throwProblems({ ...fieldProblems(schema, query), ...Object.fromEntries(repeated) })
   }
+}
+
+function readQuery(text: string, schemas: Record<string, TSchema>) {
+  const values = new Map<string, unknown>()
+  const repeated = new Map<string, FieldProblem>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (values.has(name)) repeated.set(name, problem('repeated'))
+    values.set(name, parameterValue(value, schemas[name]))
+  }
+  return { query: Object.fromEntries(values), repeated }
 }
 
 /** Converts a text to the type of its schema. Leaves a text that cannot be converted, which then fails validation. */
