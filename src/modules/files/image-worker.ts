@@ -28,7 +28,7 @@ function yieldToOthers() {
   try {
     setPriority(19)
   } catch {
-    // A sandbox may forbid this, as examples/hostline.service does.
+    // A sandbox may forbid this.
   }
 }
 
