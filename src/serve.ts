@@ -373,6 +373,7 @@ async function createModules(core: Core, outside: Outside) {
     surveyRetention: forgetting.survey,
     vitals: { ...vitals, webhooks: webhooks.stats },
     endDelivery: webhooks.endDelivery,
+    onJobChanged: notifications.onJobChanged,
     replica,
     drill:
       replica && verify && core.config.replica?.hasDrill

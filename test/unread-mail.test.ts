@@ -212,6 +212,24 @@ describe('unread messages', () => {
     expect(all.mails().map(bodiesOf)).toEqual([['word1'], ['word2']])
   })
 
+  test.each([
+    ['retry', ['word1']],
+    ['discard', ['word1', 'word2']],
+  ])('are mailed although an admin changed their job: %s', async (action, mailed) => {
+    await using all = await startPair()
+    const service = all.service()
+    const { token } = await service.registerAs('admin', 'grace')
+    await all.say('word1')
+    const waiting = "SELECT id FROM outbox WHERE kind = 'unread_mail'"
+    const path = `/v1/admin/jobs/${service.sqlite.query<{ id: string }, []>(waiting).get()?.id}`
+    if (action === 'retry') await service.call('POST', `${path}/retry`, { token })
+    else await service.call('DELETE', path, { token })
+    await all.settle()
+    if (mailed.includes('word2')) await all.say('word2')
+    await all.pass(16)
+    expect(all.mails().map(bodiesOf)).toEqual([mailed])
+  })
+
   test('are mailed although the clock was set back', async () => {
     await using all = await startPair()
     await all.say('word1')

@@ -120,6 +120,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       if (!message.isCopy) unreadMail.arrived(message.recipientId)
     },
     noteVisit: unreadMail.visited,
+    onJobChanged: unreadMail.forgetDue,
     exportOf: (userId: string) => ({
       notifications: store.each(userId).map(notificationView),
       push_tokens: pushTokenStore.listAll(userId).map(pushTokenView),

@@ -133,6 +133,8 @@ export function createUnreadMail(core: Core, parts: Parts) {
         if (unreadMessages.findMailable(userId)) arrived(userId)
       }).catch(() => present.delete(userId))
     },
+    /** An admin retries or discards a job of a person: their next one is unknown. */
+    forgetDue: (userId: string): void => void dueAt.delete(userId),
     job: ((payload, run) =>
       oneAtATime(payload.user_id, () =>
         mailUnread(payload, run),

@@ -3,6 +3,7 @@ import type { Job } from '../../jobs/outbox.ts'
 import { getById } from '../../lib/ids.ts'
 import { type Drill, type DrillParts, startDrill } from './drill.ts'
 import { createMailPreviews, type PreviewParts } from './mail-previews.ts'
+import { jobUserId } from './model.ts'
 import { operatorRoutes, type ReplicaControl, type RouteParts, replicaRoutes } from './routes.ts'
 import { createSystem, type SystemParts } from './system.ts'
 
@@ -26,6 +27,8 @@ type Parts = SystemParts &
     useLogo: (url: string | null) => void
     /** Ends the delivery to a webhook whose job was discarded, inside a `write`. */
     endDelivery: (job: Job) => void
+    /** Called inside the `write` that retries or discards a job of a user. */
+    onJobChanged: (userId: string) => void
   }
 
 export function createOperator(core: Core, parts: Parts): Module {
@@ -53,6 +56,7 @@ export function createOperator(core: Core, parts: Parts): Module {
         const job = getById(idText, outbox.find)
         if (action === 'job_retried') outbox.retry(job.id)
         else discard(job)
+        parts.onJobChanged(jobUserId(job) ?? '')
         audit.record({ action, ...by, target: { type: 'job', id: job.id } })
         return outbox.find(job.id) ?? job
       }),
