@@ -89,14 +89,20 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
     reloadCertificate(): void {
       if (tls) renew(tls)
     },
-    /** Finishes running requests and closes the other connections. */
     async stop() {
       stopWatching()
-      for (const server of servers) void server.stop()
-      await finishRequests(servers)
-      await Promise.all(servers.map((server) => server.stop(true)))
+      await stopServers(servers)
     },
   }
+}
+
+type Stoppable = Pick<Server, 'stop' | 'pendingRequests'>
+
+/** Finishes running requests within a deadline and closes the other connections. */
+export async function stopServers(servers: Stoppable[]): Promise<void> {
+  for (const server of servers) void server.stop()
+  await finishRequests(servers)
+  await Promise.all(servers.map((server) => server.stop(true)))
 }
 
 /** A fingerprint that changes with the files, also when a file is temporarily missing. */
@@ -129,7 +135,7 @@ function isOfThisMachine(host: string): boolean {
 }
 
 /** `server.stop()` would wait for idle keep-alive connections too. */
-async function finishRequests(servers: Server[]) {
+async function finishRequests(servers: Stoppable[]) {
   const deadline = performance.now() + stopDeadlineMilliseconds
   const isBusy = () => servers.some(({ pendingRequests }) => pendingRequests > 0)
   while (isBusy() && performance.now() < deadline) await Bun.sleep(stopPollMilliseconds)

@@ -26,7 +26,7 @@ import { createEvents } from './lib/events.ts'
 import { freeBytesAt } from './lib/free-space.ts'
 import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
-import { listen } from './listen.ts'
+import { listen, stopServers } from './listen.ts'
 import { createMetrics } from './metrics.ts'
 import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/sign-in/passwords.ts'
@@ -449,7 +449,7 @@ export async function serve(
     },
   )
 
-  const stopCommands = listenForCommands(app, config.dataDir)
+  const commands = listenForCommands(app, config.dataDir)
   replica?.serve()
 
   return {
@@ -463,7 +463,7 @@ export async function serve(
     /** Finishes running requests, closes sockets with 1001, and makes everything durable. */
     async stop() {
       await channel.drain()
-      await Promise.all([listener.stop(), stopCommands()])
+      await Promise.all([listener.stop(), stopServers([commands])])
       await service.close()
     },
   }

@@ -21,11 +21,11 @@ import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { startMailServer } from './support/mail.ts'
-import { command } from './support/nodes.ts'
+import { command, startNode } from './support/nodes.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import { replicatedTo, replicaWithStats } from './support/replica.ts'
 import { startService, type TestService } from './support/service.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 // The operator's view of the replication.
 
@@ -326,6 +326,28 @@ describe.concurrent('check', () => {
     },
   )
 })
+
+testAtLength(
+  'a command that waits for the bucket does not hold up the end of the server',
+  async () => {
+    await using store = await startObjectStore()
+    using folder = temporaryDirectory()
+    await using node = await startNode({ dataDir: folder.path, bucket: store.url })
+    await node.ready()
+    const metrics = () => fetch(`${node.base}/metrics`).then((answer) => answer.text())
+    await waitFor(async () => /^hostline_replica_lag_seconds 0$/m.test(await metrics()))
+    store.faults.beforePut = (key) => {
+      if (key.startsWith('log/')) store.faults.away = true
+    }
+    const waiting = command(folder.path, store.url, ['replica', 'init', '--pair', 'true'])
+    await waitFor(() => store.faults.away)
+    node.signal('SIGTERM')
+    const grace = waitOut(40_000).then(() => 'runs')
+    expect(await Promise.race([node.exited, grace])).toBe(0)
+    expect((await waiting).err).toContain('the server has stopped before it answered')
+  },
+  60_000,
+)
 
 /** Creates the log on another machine. */
 async function beginElsewhere(environment: Record<string, string>) {

@@ -9,20 +9,18 @@ const noTimeout = 0
 
 type App = { fetch: (request: Request) => Response | Promise<Response> }
 
-/** Serves commands on this machine over a socket in the data directory, which only the directory's owner can open.
- *  @returns the function that stops it after the running requests */
-export function listenForCommands(app: App, dataDir: string): () => Promise<void> {
+/** Serves commands on this machine over a socket in the data directory, which only the directory's owner can open. */
+export function listenForCommands(app: App, dataDir: string) {
   const path = join(dataDir, socketFile)
   rmSync(path, { force: true }) // left by a killed server
   const before = process.umask(onlyOwner)
   try {
-    const server = Bun.serve({
+    return Bun.serve({
       unix: path,
       idleTimeout: noTimeout as never, // missing in the runtime's types for Unix sockets
       development: false,
       fetch: (request) => app.fetch(asOperator(request)),
     })
-    return () => server.stop()
   } finally {
     process.umask(before)
   }

@@ -383,11 +383,11 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     isCutOff: () => isSilentFor(1),
     takeSnapshot: snapshots.request,
     agreed: appender.agreed,
-    /** Tells all nodes what to go by. Resolves when the log has it. */
+    /** Tells all nodes what to go by. Resolves when the log has it, or this node stops. */
     async agree(agreed: Agreed): Promise<void> {
       proposal = agreed
       wakeUp()
-      while (proposal === agreed) await Bun.sleep(pollMilliseconds)
+      while (proposal === agreed && !isOver) await Bun.sleep(pollMilliseconds)
     },
 
     /** Ships the remaining commits.

@@ -63,7 +63,7 @@ export async function startService(options: Options = {}) {
   }
   const running = listen ? await serve(config, log, cheap) : undefined
   const service = running?.service ?? (await openService(config, log, rethrow, cheap))
-  const stopCommands = running ? undefined : listenForCommands(service.app, directory.path)
+  const commands = running ? undefined : listenForCommands(service.app, directory.path)
   const base = running ? `http://127.0.0.1:${running.port}` : 'http://localhost'
   let names = 0
   let stopped = false
@@ -157,7 +157,7 @@ export async function startService(options: Options = {}) {
   async function stop() {
     if (stopped) return
     stopped = true
-    await stopCommands?.()
+    await commands?.stop()
     await (running ? running.stop() : service.close())
   }
 
