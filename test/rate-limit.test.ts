@@ -4,6 +4,7 @@ import { clientIp, ipGroup, parseNetwork } from '../src/lib/ip-network.ts'
 import { SlidingWindow } from '../src/lib/limits.ts'
 import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const tenPerMinute = { count: 10, windowMilliseconds: 60_000 }
 
@@ -140,6 +141,26 @@ describe('the limit of a request', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe(String(limit - 1))
     expect(shown(await post(invalid))).toEqual([400, 5, 0])
     expect(shown(await post(invalid))).toEqual([429, 5, 0])
+  })
+
+  test('an invalid body that arrives after the window gives back no later attempt', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment: { RATE_LIMIT_LOGIN: '2/1m' } })
+    const logIn = async () => (await service.call('POST', '/v1/auth/login', { body })).status
+    const { promise: end, resolve } = Promise.withResolvers<void>()
+    const slow = Array.from({ length: 2 }, () =>
+      service.request('/v1/auth/login', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
+        body: new ReadableStream({ pull: (controller) => end.then(() => controller.close()) }),
+      }),
+    )
+    await waitFor(async () => (await logIn()) === 429, 'both to count')
+    clock.advance(60_000)
+    expect([await logIn(), await logIn(), await logIn()]).toEqual([401, 401, 429])
+    resolve()
+    expect((await Promise.all(slow)).map(({ status }) => status)).toEqual([400, 400])
+    expect(await logIn()).toBe(429)
   })
 
   test('a refused request says when to try again, in every language', async () => {

@@ -66,7 +66,7 @@ export function createPipeline(core: Core, options: PipelineOptions) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
-    const asked = { request, context, headers }
+    const asked: Asked = { request, context, headers, countedAt: 0 }
     guard(asked, path)
     const bearer = await identify(route?.access, request)
     context.bearer = bearer.logged
@@ -148,32 +148,38 @@ export function createPipeline(core: Core, options: PipelineOptions) {
     return { claims, limit, logged: { user: userId } }
   }
 
-  function countRequest(name: RouteLimit, bearer: Bearer, { context, headers }: Asked) {
+  function countRequest(name: RouteLimit, bearer: Bearer, asked: Asked) {
     if (name === 'none' || bearer.operator !== undefined) return
-    const verdict = count(name, bearer, context)
-    setRateHeaders(headers, verdict)
+    const verdict = count(name, bearer, asked)
+    setRateHeaders(asked.headers, verdict)
     if (verdict?.allowed !== false) return
     throw new AppError('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
   }
 
-  function count(name: AddressLimit | 'default', { limit }: Bearer, context: RequestContext) {
-    if (name !== 'default') return countAddress(name, context)
-    return limit ? limiter.take(limit.key, limit.rule) : countAddress('anonymous', context)
+  function count(name: AddressLimit | 'default', { limit }: Bearer, asked: Asked) {
+    if (name !== 'default') return countAddress(name, asked)
+    return limit ? limiter.take(limit.key, limit.rule) : countAddress('anonymous', asked)
   }
 
   /** Counts a request with an invalid body as an ordinary one: it used up no login and no registration. */
   function countInstead(name: RouteLimit, bearer: Bearer, asked: Asked) {
     if (name !== 'login' && name !== 'register') return
-    for (const { key } of addressRules(name, asked.context, limits[name])) limiter.giveBack(key)
+    const { context, countedAt } = asked
+    for (const { key } of addressRules(name, context, limits[name])) {
+      limiter.giveBack(key, countedAt)
+    }
     countRequest('default', bearer, asked)
   }
 
-  function countAddress(name: AddressLimit, context: RequestContext) {
-    const rules = addressRules(name, context, limits[name])
+  function countAddress(name: AddressLimit, asked: Asked) {
+    const rules = addressRules(name, asked.context, limits[name])
     // A refused request counts towards no rule, so check all rules before counting.
     const verdicts = rules.map(({ key, limit }) => limiter.peek(key, limit))
     const refusal = verdicts.find((verdict) => verdict?.allowed === false)
-    return refusal ?? rules.map(({ key, limit }) => limiter.take(key, limit))[0]
+    if (refusal) return refusal
+    const at = clock.now()
+    asked.countedAt = at
+    return rules.map(({ key, limit }) => limiter.take(key, limit, at))[0]
   }
 
   function missing(path: string, headers: Headers): AppError {
@@ -225,7 +231,13 @@ export function createPipeline(core: Core, options: PipelineOptions) {
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-type Asked = { request: Request; context: RequestContext; headers: Headers }
+type Asked = {
+  request: Request
+  context: RequestContext
+  headers: Headers
+  /** When the limit of the address counted it. */
+  countedAt: number
+}
 
 /** Routes for commands answer 404 to requests from the network. */
 const isHiddenFrom = ({ operator }: Bearer, { access }: RoutePolicy) =>

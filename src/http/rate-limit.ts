@@ -12,14 +12,13 @@ const maxKeys = 100_000
 export function createRateLimiter(now: () => number, max = maxKeys) {
   const windows = createLru<SlidingWindow>(max)
 
-  function take(key: string, limit: RateLimit): RateVerdict | undefined {
+  function take(key: string, limit: RateLimit, time = now()): RateVerdict | undefined {
     if (limit === 'off') return undefined
     let window = windows.get(key)
     if (!window) {
       window = new SlidingWindow()
       windows.set(key, window)
     }
-    const time = now()
     return verdictOf(window, limit, time, window.take(limit, time))
   }
 
@@ -29,7 +28,7 @@ export function createRateLimiter(now: () => number, max = maxKeys) {
     return verdictOf(window, limit, now(), !window.isFull(limit, now()))
   }
 
-  return { take, peek, giveBack: (key: string) => windows.peek(key)?.giveBack() }
+  return { take, peek, giveBack: (key: string, at: number) => windows.peek(key)?.giveBack(at) }
 }
 
 /** The values of the rate limit headers. Times in seconds. */

@@ -27,8 +27,10 @@ export class SlidingWindow {
     return this.size >= limit.count
   }
 
-  giveBack(): void {
-    this.#times.pop()
+  /** Takes back an event, unless it has left the window. */
+  giveBack(at: number): void {
+    const index = this.#times.lastIndexOf(at)
+    if (index >= 0) this.#times.splice(index, 1)
   }
 
   get size(): number {
