@@ -48,6 +48,34 @@ test('an inbox follows messages, read marks and receipts, and reloads after a ga
   expect(inbox.getSnapshot()).toBe(known)
 })
 
+test('a listener that throws changes no state, and the others are called', async () => {
+  await using chat = await startChat()
+  const real = globalThis.queueMicrotask
+  const reported: unknown[] = []
+  globalThis.queueMicrotask = (work) => {
+    try {
+      work()
+    } catch (error) {
+      reported.push(error)
+    }
+  }
+  try {
+    const inbox = openInbox(chat.client)
+    const shown: string[] = []
+    inbox.subscribe(() => {
+      throw new Error('of the app')
+    })
+    inbox.subscribe(() => shown.push(inbox.getSnapshot().status))
+    await waitFor(() => inbox.getSnapshot().status !== 'loading')
+    expect(inbox.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+    expect(shown.at(-1)).toBe('ready')
+    expect(reported).toContainEqual(new Error('of the app'))
+    inbox.close()
+  } finally {
+    globalThis.queueMicrotask = real
+  }
+})
+
 test('an inbox counts no quiet notice and no replayed message, and follows archive, data and state', async () => {
   await using chat = await startChat()
   const { client, conversationId, service, friend } = chat

@@ -1,4 +1,5 @@
 import type { Client, ClientEvents } from './client.ts'
+import { createEmitter } from './emitter.ts'
 
 /** A value that changes, for `useSyncExternalStore` of React and the like. Each change makes a new snapshot. */
 export type Store<T> = {
@@ -29,16 +30,13 @@ const largestPage = 100
 
 export function createStore<T>(initial: T) {
   let value = initial
-  const listeners = new Set<() => void>()
+  const { on, emit } = createEmitter<{ change: undefined }>()
   return {
     getSnapshot: () => value,
-    subscribe(listener: () => void) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
+    subscribe: (listener: () => void) => on('change', listener),
     set(next: T) {
       value = next
-      for (const listener of [...listeners]) listener()
+      emit('change', undefined)
     },
   }
 }
