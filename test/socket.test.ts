@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
+import { testAtLength } from './support/faults.ts'
 import { startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
 import { handshake, openUpgrade, stuckReader, TestSocket } from './support/socket.ts'
@@ -543,6 +544,25 @@ describe('limits', () => {
     stuck.clock.advance(1_000)
     expect(stuck.hub.stats()).toMatchObject({ sockets: 0, unsentBytes: 0 })
   })
+
+  testAtLength(
+    '50 replays of a user wait for two that stand still; a further one is told to resync',
+    async () => {
+      await using service = await startService({ listen: true, clock: createTestClock() })
+      const [ada, bob] = [await service.registerAs('user'), await service.register()]
+      const conversationId = await service.openConversation(ada, bob)
+      for (let n = 0; n < 500; n++)
+        await service.say(ada, conversationId, '\u{1F600}'.repeat(5_000))
+      const query = `&since=${'0'.repeat(26)}`
+      const path = `/v1/chat/ws?token=${bob.token}${query}`
+      const stuck = [await stuckReader(service.base, path), await stuckReader(service.base, path)]
+      await waitFor(() => service.hub.stats().unsentBytes > 2 * 64 * 1_024)
+      for (let n = 0; n < 50; n++) (await service.connect(bob, query)).close()
+      const last = await service.connect(bob, query)
+      expect((await last.next('resync'))['newest_message_id']).toHaveLength(26)
+      for (const socket of stuck) socket.destroy()
+    },
+  )
 
   test('a reader that does not read is dropped, and delays no other', async () => {
     await using chat = await startPair({ environment: framesOff })

@@ -42,11 +42,12 @@ export function createPacedQueue() {
     })
 }
 
-export function createKeyedSemaphore(permits: number) {
+/** A semaphore for each key. */
+export function createKeyedSemaphore(permits: number, limit?: WaitLimit) {
   const byKey = new Map<string, { run: ReturnType<typeof createSemaphore>; users: number }>()
 
   return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    const semaphore = byKey.get(key) ?? { run: createSemaphore(permits), users: 0 }
+    const semaphore = byKey.get(key) ?? { run: createSemaphore(permits, limit), users: 0 }
     byKey.set(key, semaphore)
     semaphore.users++
     try {

@@ -53,6 +53,8 @@ const maxUnsentBytes = 1_024 * 1_024
 const idleSeconds = 45
 const sweepMilliseconds = 1_000
 const maxReplaysPerUser = 2
+/** As many as sockets. Those of sockets that have closed since wait, too. */
+const maxWaitingReplays = 50
 const burstFactor = 3
 // All sockets of a user together may send as many frames as three sockets.
 const userFactor = 3
@@ -81,7 +83,10 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   const sent: ServerFrames = { ...channelFrames, ...options.serverFrames }
   const decode = createDecoder(received)
   const connections = new Set<Connection>()
-  const inReplay = createKeyedSemaphore(maxReplaysPerUser)
+  const inReplay = createKeyedSemaphore(maxReplaysPerUser, {
+    maxWaiting: maxWaitingReplays,
+    refused: () => new AppError('resync'),
+  })
   const oneAtATime = createSemaphore(1)
   const inTurn: InTurn = (work) =>
     oneAtATime(async () => {
