@@ -1,5 +1,7 @@
+import { heapStats } from 'bun:jsc'
 import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { Hmac } from 'node:crypto'
+import { hour } from '../src/lib/clock.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { startService } from './support/service.ts'
@@ -155,6 +157,29 @@ describe('a ban', () => {
       answered.get('x-error-reason'),
     )
     expect(reasons).toEqual(['banned', 'banned'])
+  })
+
+  test('that has ended takes no memory', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const { token, email } = await service.registerAs('admin')
+    const until = new Date(clock.now() + hour).toISOString()
+    const add = async (value: string, by = token) => {
+      const body = { kind: 'mail_domain', value, until: by === token ? until : null }
+      expect((await service.call('POST', bans, { token: by, body })).status).toBe(201)
+    }
+    const functions = () => {
+      Bun.gc(true)
+      return heapStats().objectTypeCounts['Function'] ?? 0
+    }
+    await add('first.example')
+    const before = functions()
+    for (let n = 0; n < 300; n++) await add(`spam${n}.example`)
+    expect(functions()).toBeGreaterThan(before + 300)
+    clock.advance(2 * hour)
+    const { token: later } = await service.login(email)
+    await add('last.example', later)
+    expect(functions()).toBeLessThan(before + 100)
   })
 
   test('ends by itself, and a repeated one changes reason and end', async () => {

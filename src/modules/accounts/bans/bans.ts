@@ -74,6 +74,8 @@ export function createBans(core: Core, parts: AccountParts) {
   const store = createBanStore(core.orm)
   const bans = new Map(store.listAll().map((row) => [row.id, loaded(row)]))
 
+  const isOver = ({ until }: Pick<BanRow, 'until'>) => until !== null && until <= clock.now()
+
   /** The stored form of a value; undefined when it is invalid. */
   function stored(kind: BanKind, text: string): string | undefined {
     const value = text.trim().toLowerCase()
@@ -92,12 +94,11 @@ export function createBans(core: Core, parts: AccountParts) {
   }
 
   function isBanned(email: string | undefined, ip: string): boolean {
-    const now = clock.now()
     const isWithin = locate(ip)
     const isOfEmail = email === undefined ? () => false : coversEmail(email)
     return bans
       .values()
-      .filter(({ until }) => until === null || until > now)
+      .filter((ban) => !isOver(ban))
       .some((ban) => (ban.kind === 'network' ? isWithin(ban.network()) : isOfEmail(ban)))
   }
 
@@ -134,6 +135,8 @@ export function createBans(core: Core, parts: AccountParts) {
     afterCommit(() => {
       if (action === 'ban_added') bans.set(id, loaded(row))
       else bans.delete(id)
+      // Retention deletes the rows later.
+      for (const one of bans.values()) if (isOver(one)) bans.delete(one.id)
     })
   }
 
