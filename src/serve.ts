@@ -19,7 +19,7 @@ import { createDeliveryStore } from './jobs/delivery-store.ts'
 import { createForgetting } from './jobs/forgetting.ts'
 import { createOutbox } from './jobs/outbox.ts'
 import { startRetention } from './jobs/retention.ts'
-import { type JobHandlers, startRunner } from './jobs/runner.ts'
+import { type JobHandlers, startRunner, stopMilliseconds } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { AppError } from './lib/errors.ts'
 import { createEvents } from './lib/events.ts'
@@ -251,7 +251,9 @@ export async function openService(
     async close() {
       await channel.drain()
       for (const module of modules) module.stop?.()
+      const endMails = setTimeout(mailer.close, stopMilliseconds)
       for (const stop of stops) await stop()
+      clearTimeout(endMails)
       stopWatching?.()
       mailer.close()
       metrics.stop()

@@ -8,7 +8,7 @@ import { call, startServer } from './support/process.ts'
 import { type Person, startService } from './support/service.ts'
 import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 const requests = size(500, 100)
 const sockets = size(2_000, 200)
@@ -82,6 +82,29 @@ testWithShim(
     expect(new Set(codes)).toEqual(new Set([1001]))
   },
 )
+
+testAtLength('a mail server that never answers does not hold up a stop', async () => {
+  using folder = temporaryDirectory()
+  let connections = 0
+  using silent = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { open: () => void connections++, data() {} },
+  })
+  const environment = { SMTP_URL: `smtp://127.0.0.1:${silent.port}` }
+  await using server = await startServer({ dataDir: join(folder.path, 'data'), environment })
+  for (const name of ['ada', 'bob', 'carl', 'dora']) {
+    const body = { email: `${name}@example.com`, password: 'correct horse', display_name: name }
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' } }
+    const post = (path: string, sent: object) =>
+      fetch(`${server.base}/v1/auth/${path}`, { ...init, body: JSON.stringify(sent) })
+    expect((await post('register', body)).status).toBe(201)
+    expect((await post('password/forgot', { email: body.email })).status).toBe(204)
+  }
+  await waitFor(() => connections === 2)
+  const late = waitOut(15_000).then(() => 'runs')
+  expect(await Promise.race([server.kill('SIGTERM'), late])).toBe(0)
+})
 
 testAtLength(
   'after a restart all sockets return at once: each catches up, and others are served',

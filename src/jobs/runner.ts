@@ -60,7 +60,8 @@ const longestPauseMilliseconds = 100
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
 const longestDelayMilliseconds = 3_600_000
-const stopMilliseconds = 4_000
+/** Jobs that still run this long after the stop must end. */
+export const stopMilliseconds = 4_000
 
 /** Jobs of one kind for one receiver. `held` are in memory until their outcome is stored; of these, `ready` wait for a
  *  slot. */

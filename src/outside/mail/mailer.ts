@@ -35,6 +35,7 @@ export type SentMail = Omit<Mail, 'id' | 'about' | 'face'> & {
 export type Mailer<M = Mail> = {
   /** @throws RecipientRefused when a retry cannot help */
   send(mail: M): Promise<Delivered>
+  /** Ends the mails that are being sent, too: they fail. */
   close(): void
 }
 

@@ -40,7 +40,7 @@ export function createSmtpMailer(url: string, from: string): Mailer<SentMail> {
         throw translate(error as SmtpError)
       }
     },
-    close: () => void transport?.then((opened) => opened.close()),
+    close: () => void transport?.then((opened) => opened.close({ force: true })),
   }
 }
 
