@@ -105,14 +105,18 @@ export async function stopServers(servers: Stoppable[]): Promise<void> {
   await Promise.all(servers.map((server) => server.stop(true)))
 }
 
-/** A fingerprint that changes with the files, also when a file is temporarily missing. */
+/** A fingerprint that changes with the files, also when a file is temporarily missing or out of reach. */
 function fingerprintOf({ cert, key }: TlsFiles): string {
-  return [cert, key]
-    .map((path) => {
-      const { mtimeMs, size, ino } = statSync(path, { throwIfNoEntry: false }) ?? {}
-      return `${mtimeMs} ${size} ${ino}`
-    })
-    .join()
+  return [cert, key].map(stateOf).join()
+}
+
+function stateOf(path: string): string {
+  try {
+    const { mtimeMs, size, ino } = statSync(path)
+    return `${mtimeMs} ${size} ${ino}`
+  } catch (error) {
+    return String((error as { code?: string }).code)
+  }
 }
 
 // Bun reports the same error for a port in use and for an address of another machine.

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { makeCertificate } from './support/certificate.ts'
+import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startServer } from './support/process.ts'
+import { startService } from './support/service.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -63,6 +65,22 @@ describe.skipIf(!openssl)('a certificate', () => {
     const still = await fetch(`${base}/healthz`, { tls: { rejectUnauthorized: false } })
     expect(still.status).toBe(200)
     expect(await server.kill('SIGTERM')).toBe(0)
+  })
+
+  test('whose files cannot be looked at for a while stays in use', async () => {
+    install('old')
+    const clock = createTestClock()
+    await using service = await startService({ listen: true, clock, environment })
+    const base = service.base.replace('http', 'https')
+    rmSync(file('live.cert'))
+    symlinkSync('live.cert', file('live.cert')) // leads to itself
+    clock.advance(10_000)
+    expect(service.log()).toContain('the certificate could not be renewed, so the old one stays')
+    expect(await shownName(base)).toBe('old')
+    rmSync(file('live.cert'))
+    install('new')
+    clock.advance(10_000)
+    expect(await shownName(base)).toBe('new')
   })
 
   test('that does not match its key stops the start with an error naming both settings', async () => {
