@@ -197,6 +197,16 @@ describe('an upload', () => {
   })
 })
 
+test.each([
+  ['a second file', 'content-disposition: form-data; name="file"; filename="b"'],
+  ['a part without a name', 'content-type: text/plain'],
+])('a form with a file and %s in one piece is stored', async (_, head) => {
+  const part = 'content-disposition: form-data; name="file"; filename="a"\r\n\r\nhello'
+  const text = `--x\r\n${part}\r\n--x\r\n${head}\r\n\r\n${'y'.repeat(200_000)}\r\n--x--\r\n`
+  const sent = await upload(service, ada, text, { type: 'multipart/form-data; boundary=x' })
+  expect([sent.status, sent.body.file_name, sent.body.file_size]).toEqual([201, 'a', 5])
+})
+
 describe('a file', () => {
   const shown = async (bytes: Uint8Array | string, type: string, name = 'a.bin') => {
     const { body } = await upload(service, ada, bytes, { name, type })

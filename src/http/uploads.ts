@@ -85,6 +85,8 @@ async function openForm(contentType: string) {
       headers: { 'content-type': contentType },
       limits: { files: 1, fields: 16, fieldSize: 1_024, parts: 32, headerPairs: 16 },
       isPartAFile: (field) => field === 'file',
+      // A part that the parser skips stops it for ever if it has more than this in one chunk.
+      fileHwm: Number.MAX_SAFE_INTEGER,
     })
   } catch {
     throw invalidBody()
