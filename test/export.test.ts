@@ -7,7 +7,7 @@ import { addFollowers } from './support/audience.ts'
 import { codeOf } from './support/authenticator.ts'
 import { createTestClock } from './support/clock.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 const path = '/v1/users/me/export'
 const exportOf = (service: TestService, { token }: Person) => service.call('GET', path, { token })
@@ -145,6 +145,30 @@ describe('the export', () => {
     await answer.body?.getReader().read()
     abort.abort()
     await waitFor(async () => (await exportOf(service, a)).status === 200, 'another export')
+  })
+
+  test('whose client leaves before the response makes way for another', async () => {
+    let disk = Promise.resolve()
+    let syncs = 0
+    const sync = async (real: () => Promise<void>) => {
+      syncs++
+      await disk
+      await real()
+    }
+    await using service = await startService({ clock: createTestClock(), listen: true, sync })
+    const ada = await service.register()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    disk = promise
+    const before = syncs
+    const abort = new AbortController()
+    const headers = { authorization: `Bearer ${ada.token}` }
+    const asked = service.request(path, { headers, signal: abort.signal }).catch(() => 'left')
+    await waitFor(() => syncs > before)
+    abort.abort()
+    expect(await asked).toBe('left')
+    await waitOut(100)
+    resolve()
+    await waitFor(async () => (await exportOf(service, ada)).status === 200, 'another', 5_000)
   })
 
   test('contains a conversation in which somebody writes meanwhile', async () => {

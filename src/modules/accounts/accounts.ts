@@ -136,7 +136,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       ...others.map((module) => module.exportOf?.(userId)),
     ),
   )
-  const sendExport: SendExport = async (user, { user: reader, byUser }) => {
+  const sendExport: SendExport = async (user, { user: reader, byUser }, signal) => {
     const isOwn = reader.userId === user.id
     const isAllowed = () => {
       const principal = sessionStore.findPrincipal(reader)
@@ -144,6 +144,11 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       return mayRead && base.store.find(user.id)?.deletedAt === null
     }
     const pieces = await exports.begin(user.id, managedView(user), byUser)
+    if (signal.aborted) {
+      // Nobody will read it, and only an export that was read ends.
+      await pieces.next()
+      await pieces.return(undefined)
+    }
     return new Response(whileAllowed(pieces, isAllowed), {
       headers: {
         'content-type': 'application/json',

@@ -16,9 +16,11 @@ type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
 export const Export = Body('Export', { user: ManagedUser, sessions: Type.Array(Session) })
 
+/** @param signal of the request */
 export type SendExport = (
   user: UserRow,
   reader: { user: UserPrincipal; byUser: ByUser },
+  signal: AbortSignal,
 ) => Promise<Response>
 
 /** Ends a stream with an error as soon as it is not allowed any more, so that its reader sees that it is incomplete. */

@@ -387,7 +387,8 @@ export function accountRoutes(parts: Parts) {
     )
     .get(
       '/v1/users/me/export',
-      ({ context }) => sendExport(accounts.get(context.user.userId), context),
+      ({ context, request }) =>
+        sendExport(accounts.get(context.user.userId), context, request.signal),
       user(
         'exportAccount',
         'Exports all data stored about you. One export at a time and 5 an hour.',

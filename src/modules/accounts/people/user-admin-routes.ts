@@ -146,7 +146,8 @@ export function userAdminRoutes(parts: Parts) {
     )
     .get(
       '/v1/admin/users/:id/export',
-      ({ params, context }) => sendExport(userAdmin.get(params.id, context.by), context),
+      ({ params, context, request }) =>
+        sendExport(userAdmin.get(params.id, context.by), context, request.signal),
       admin(
         'adminExportUser',
         'Exports all data stored about a person. One export at a time and 5 an hour.',
