@@ -29,6 +29,7 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
   let servers: Server[] = []
   let certificate: Certificate | undefined
   let loadedFingerprint = ''
+  let reportedFailure: string | undefined
 
   function open() {
     const pem = certificate && { cert: certificate.cert, key: certificate.key, ciphers }
@@ -51,8 +52,10 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
   }
 
   function load(files: TlsFiles) {
-    loadedFingerprint = fingerprintOf(files)
+    const fingerprint = fingerprintOf(files)
     certificate = readCertificate(files)
+    loadedFingerprint = fingerprint
+    reportedFailure = undefined
     const warning = expiryWarning(certificate, clock.now())
     if (warning !== undefined) log.warn(warning)
   }
@@ -62,6 +65,10 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
     try {
       load(files)
     } catch (error) {
+      // Each poll tries again: a key may get its owner after its content.
+      const { message } = error as Error
+      if (message === reportedFailure) return
+      reportedFailure = message
       log.error('the certificate could not be renewed, so the old one stays', { error })
       return
     }
@@ -87,6 +94,7 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
   return {
     port,
     reloadCertificate(): void {
+      reportedFailure = undefined
       if (tls) renew(tls)
     },
     async stop() {
@@ -107,15 +115,13 @@ export async function stopServers(servers: Stoppable[]): Promise<void> {
 
 /** A fingerprint that changes with the files, also when a file is temporarily missing or out of reach. */
 function fingerprintOf({ cert, key }: TlsFiles): string {
-  return [cert, key].map(stateOf).join()
-}
-
-function stateOf(path: string): string {
   try {
-    const { mtimeMs, size, ino } = statSync(path)
-    return `${mtimeMs} ${size} ${ino}`
-  } catch (error) {
-    return String((error as { code?: string }).code)
+    return [cert, key]
+      .map((path) => statSync(path))
+      .map(({ mtimeMs, size, ino }) => `${mtimeMs} ${size} ${ino}`)
+      .join()
+  } catch {
+    return ''
   }
 }
 
