@@ -560,6 +560,18 @@ describe('a slow upload', () => {
     await waitFor(() => filesIn(own).length === 0)
   })
 
+  test('that fails while the database cannot note it leaves no bytes, which may fill the disk', async () => {
+    await using own = await startService()
+    const bob = await own.register()
+    own.sqlite.run(
+      "CREATE TRIGGER full BEFORE DELETE ON files BEGIN SELECT raise(ABORT, 'no room'); END",
+    )
+    const type = 'multipart/form-data; boundary=x'
+    const torn = '--x\r\ncontent-disposition: form-data; name="file"\r\n\r\ntorn'
+    expect((await upload(own, bob, torn, { type })).status).toBe(400)
+    expect(filesIn(own)).toEqual([])
+  })
+
   test('cannot be read or used before it is complete', async () => {
     await using own = await startService()
     const { a, conversationId } = await own.pair()

@@ -228,8 +228,10 @@ export function createFileService(core: Core, parts: FileParts) {
           return row
         })
       } catch (error) {
-        // If this fails too, retention deletes the row after a day.
-        await write(() => remove(reserved.id)).catch(() => {})
+        // If this fails too, the upload may have filled the disk: without its bytes the database can write again. Retention
+        // deletes the row after a day.
+        const { id } = reserved
+        await write(() => remove(id)).catch(() => thumbnails.delete(id, false).catch(() => {}))
         refuse(error)
       }
     },
