@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDiskStorage } from '../src/files/disk.ts'
 import type { FileStorage } from '../src/files/storage.ts'
@@ -365,6 +365,15 @@ describe('a file', () => {
     const { body } = await upload(service, ada, text)
     rmSync(join(service.directory, 'files', body.id))
     expect((await fetchFile(service, body.file_url)).status).toBe(404)
+  })
+
+  test('that is there and cannot be opened is a 503', async () => {
+    const { body } = await upload(service, ada, text)
+    const path = join(service.directory, 'files', body.id)
+    rmSync(path)
+    symlinkSync(path, path) // cannot be opened by root either
+    const { status, headers } = await fetchFile(service, body.file_url)
+    expect([status, headers.get('retry-after')]).toEqual([503, '5'])
   })
 })
 

@@ -23,8 +23,10 @@ export function createDiskStorage(directory: string): FileStorage {
       await sync(directory)
     },
     async read(key, start, end) {
-      const file = Bun.file(pathOf(key))
-      return (await file.exists()) ? file.slice(start, end) : undefined
+      // A response that cannot open its file would be a plain 500.
+      const file = await open(pathOf(key)).catch(unlessMissing)
+      await file?.close()
+      return file && Bun.file(pathOf(key)).slice(start, end)
     },
     async delete(key) {
       for (const path of [unfinishedPathOf(key), pathOf(key)]) await rm(path, { force: true })
@@ -49,6 +51,10 @@ async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
   } finally {
     await file.close()
   }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if ((error as { code?: string }).code !== 'ENOENT') throw error
 }
 
 async function sync(path: string) {
