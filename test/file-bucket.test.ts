@@ -1,8 +1,13 @@
 import { afterAll, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { readConfig } from '../src/config.ts'
+import { type S3Storage, startMovingFiles } from '../src/files/s3.ts'
+import { createLog } from '../src/lib/log.ts'
 import { startBucket } from './support/bucket.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
 import { fetchFile, filesIn, png, upload } from './support/files.ts'
 import { startObjectStore } from './support/object-store.ts'
 import { startService } from './support/service.ts'
@@ -74,6 +79,31 @@ test('an empty file is served, and a file with a missing object is not found', a
     bucket: 'media',
   }).delete(`people/${other.body.id}`)
   expect((await fetchFile(service, other.body.file_url)).status).toBe(404)
+})
+
+test('one file that cannot be read keeps no other from the bucket', async () => {
+  using directory = temporaryDirectory()
+  for (const letter of 'ab') writeFileSync(join(directory.path, letter.repeat(43)), '')
+  const taken: string[] = []
+  const storage = {
+    async take(key: string) {
+      taken.push(key)
+      if (taken.length === 1) throw new Error('EIO')
+    },
+    async *list() {},
+  } as unknown as S3Storage
+  const lines: string[] = []
+  const log = createLog({
+    level: 'warn',
+    format: 'pretty',
+    now: Date.now,
+    write: (line) => lines.push(line),
+  })
+  const stop = startMovingFiles({ directory: directory.path, storage, isListed: () => true, log })
+  await waitFor(() => lines.length > 0)
+  stop()
+  expect(taken).toHaveLength(2)
+  expect(lines[0]).toContain('some files on the disk are not in the bucket yet')
 })
 
 test('a failing bucket is a 503, and check names the reason', async () => {

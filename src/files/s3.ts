@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { createSemaphore } from '../lib/concurrency.ts'
 import type { Log } from '../lib/log.ts'
-import { type Bucket, openBucket } from '../outside/bucket.ts'
+import { type Bucket, BucketError, openBucket } from '../outside/bucket.ts'
 import { type FileStorage, isFileKey, mustBeFileKey } from './storage.ts'
 
 /** Each upload may hold its file in memory. */
@@ -104,9 +104,23 @@ export function startMovingFiles({ directory, storage, isListed, log }: Moving):
 
   async function move() {
     const names = await readdir(directory).catch(() => [])
-    for (const key of names.filter(isFileKey)) await (isStopped || moveOne(key))
+    let failure: unknown
+    for (const key of names.filter(isFileKey)) failure = (await tryMove(key)) ?? failure
     for await (const found of storage.list()) {
       for (const name of found) await (isStopped || dropTombstone(name))
+    }
+    if (failure) throw failure
+  }
+
+  /** @returns why the file cannot be read or removed, which is no reason to leave the others
+   *  @throws BucketError */
+  async function tryMove(key: string): Promise<unknown> {
+    try {
+      await (isStopped || moveOne(key))
+      return undefined
+    } catch (error) {
+      if (error instanceof BucketError) throw error
+      return error
     }
   }
 
