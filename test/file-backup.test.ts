@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -172,6 +173,17 @@ test('a missing file is reported and left out; unfinished uploads are not in a b
   expect([exitCode, err]).toEqual([0, expect.stringContaining('1 uploaded files are missing')])
   await hostline(['restore', at('missing.db')], at('missing'))
   expect(Object.values(contents(at('missing')))).toEqual([4])
+})
+
+test('a file that is there and cannot be read fails the backup, instead of missing in it', async () => {
+  await using own = await startService()
+  await upload(own, await own.register(), 'kept')
+  const files = join(own.directory, 'files')
+  renameSync(files, `${files}.away`)
+  writeFileSync(files, '') // a path that cannot be looked into, also for root
+  const { exitCode, err } = await hostline(['backup', at('unread.db')], own.directory)
+  expect([exitCode, err]).toEqual([1, expect.stringMatching(/^hostline: no backup .*: ENOTDIR: /)])
+  expect(existsSync(at('unread.db'))).toBe(false)
 })
 
 test('rows with paths and symbolic links add no foreign file to a backup', async () => {

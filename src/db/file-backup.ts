@@ -76,10 +76,16 @@ async function packOne(database: Database, { id, size }: Stored, directory: stri
   }
 }
 
-/** Neither follows a link, which could lead to a protected file when run as root, nor blocks on a pipe. */
+/** Neither follows a link, which could lead to a protected file when run as root, nor blocks on a pipe.
+ *  @throws Error for a file that is there and cannot be opened: a backup without it would replace those that have it */
 function openUnlinked(path: string) {
-  return open(path, constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => undefined)
+  return open(path, constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error: Error) => {
+    if (notThere.has(String((error as { code?: unknown }).code))) return undefined
+    throw new Error(error.message, { cause: error }) // names the file
+  })
 }
+
+const notThere = new Set(['ENOENT', 'ELOOP', 'ENXIO'])
 
 async function packPieces(database: Database, id: string, file: FileHandle) {
   const insert = database.query('INSERT INTO backup_pieces VALUES (?, ?, ?)')
