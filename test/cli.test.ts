@@ -113,6 +113,7 @@ describe('usage', () => {
     ['service-key revoke', 'service-key revoke needs the id'],
     ['service-key create --name a --scope money', 'the scope must be one of'],
     ['serve now', 'unexpected "now"'],
+    ['backup a.db --keep -1', "starting with a dash use '--keep=-XYZ'"],
   ])('%s is wrong usage: exit 2 and one line', async (line, reason) => {
     const { exitCode, err, out } = await hostline(line, empty.path)
     expect([exitCode, out]).toEqual([2, ''])

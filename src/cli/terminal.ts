@@ -60,7 +60,8 @@ export function readOperands<T extends Options>(args: string[], options: T) {
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
     return { operands: positionals, values }
   } catch (error) {
-    throw wrongUsage((error as Error).message.split('. ', 1)[0] ?? '')
+    const [reason = ''] = (error as Error).message.split('. ', 1)
+    throw wrongUsage(reason.replaceAll('\n', ' '))
   }
 }
 
