@@ -274,6 +274,16 @@ describe('accounts', () => {
     ])
   })
 
+  test('the audit log of an empty address is refused, not empty', async () => {
+    await using service = await startService()
+    const { exitCode, out, err } = await hostline('audit --user ', service.directory)
+    expect([exitCode, out, err]).toEqual([
+      2,
+      '',
+      'hostline: "" is not an e-mail address (see: hostline help)',
+    ])
+  })
+
   test.each([
     ['user disable ada@example.com', 401],
     ['user role ada@example.com host', 200],

@@ -20,7 +20,7 @@ export async function audit(args: string[], terminal: Terminal): Promise<void> {
   }
   return withService(terminal, async (call) => {
     // An id may be that of a removed account.
-    const id = user && (parseId(user) ?? (await findUser(call, user)).id)
+    const id = user === undefined ? undefined : (parseId(user) ?? (await findUser(call, user)).id)
     const common = { ...(action && { action }), ...(since && { from: since }) }
     const queries = id === undefined ? [{}] : [{ actor_id: id }, { target_id: id }]
     const entries = new Map<string, Entry>()
