@@ -209,6 +209,14 @@ describe('a backup', () => {
     expect(result.err.trim().split('\n')).toHaveLength(1)
   })
 
+  test('into a file that cannot be opened fails in one line', async () => {
+    const { dataDir } = await filled
+    const unix = at('left.sock')
+    using _ = Bun.listen({ unix, socket: { data() {} } })
+    const { exitCode, err } = await run(['backup', unix], dataDir)
+    expect([exitCode, err]).toEqual([1, expect.stringMatching(/^hostline: ENXIO: .*left\.sock.*$/)])
+  })
+
   test('of a damaged database fails', async () => {
     const { dataDir } = await filled
     const damaged = at('damaged')

@@ -187,10 +187,12 @@ async function explain(error: unknown) {
   if (error instanceof StartError || error instanceof AppError) {
     return error.message.replace(/^/gm, 'hostline: ')
   }
-  const { code } = Object(error) as { code?: unknown }
+  const { code, syscall } = Object(error) as { code?: unknown; syscall?: unknown }
   if (typeof code === 'string' && /^(SQLITE_|ENOSPC$)/.test(code)) {
     const { explainFailure } = await import('../db/open.ts')
     return `hostline: the database cannot be used: ${explainFailure(error)}`
   }
+  // The operating system refused a file that the operator named. The message has its path.
+  if (syscall !== undefined) return `hostline: ${(error as Error).message}`
   return `hostline: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
 }
