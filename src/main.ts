@@ -3,8 +3,12 @@ process.env['NODE_ENV'] ??= 'production'
 const { setPriority } = await import('node:os')
 const { run } = await import('./cli/run.ts')
 
-// The reader of the output may close it early: `hostline check | head -1`.
-process.stdout.on('error', () => process.exit(0))
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  // The reader of the output may close it early: `hostline check | head -1`.
+  if (code === 'EPIPE') process.exit(0)
+  process.stderr.write(`hostline: the output cannot be written: ${message}\n`)
+  process.exit(1)
+})
 
 const exitCode = await run(process.argv.slice(2), {
   environment: process.env,

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -165,6 +166,15 @@ test('a taken port is reported in one line, and the process exits', async () => 
     environment,
   }).catch(({ message }: Error) => message)
   expect(second).toMatch(/ended with 1: hostline: cannot listen on 127\.0\.0\.1:\d+: .*in use/)
+})
+
+test.skipIf(!existsSync('/dev/full'))('an output that the disk does not take fails', () => {
+  const shell = ['sh', '-c', `"${executable}" help > /dev/full`]
+  const { exitCode, stderr } = Bun.spawnSync(shell, { env: {} })
+  expect([exitCode, stderr.toString()]).toEqual([
+    1,
+    expect.stringMatching(/^hostline: the output cannot be written: ENOSPC.*\n$/),
+  ])
 })
 
 test('it serves on when the reader of its log is gone', async () => {
