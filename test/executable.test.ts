@@ -168,6 +168,13 @@ test('a taken port is reported in one line, and the process exits', async () => 
   expect(second).toMatch(/ended with 1: hostline: cannot listen on 127\.0\.0\.1:\d+: .*in use/)
 })
 
+test('openapi leaves nothing behind when its reader closes early', () => {
+  const TMPDIR = emptyFolder('temporary')
+  const shell = ['sh', '-c', `"${executable}" openapi | head -n 1`]
+  const { stdout } = Bun.spawnSync(shell, { env: { PATH: process.env['PATH'] ?? '', TMPDIR } })
+  expect([stdout.toString(), readdirSync(TMPDIR)]).toEqual(['{\n', []])
+})
+
 test.skipIf(!existsSync('/dev/full'))('an output that the disk does not take fails', () => {
   const shell = ['sh', '-c', `"${executable}" help > /dev/full`]
   const { exitCode, stderr } = Bun.spawnSync(shell, { env: {} })

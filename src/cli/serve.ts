@@ -89,7 +89,8 @@ export async function openapi(args: string[], terminal: Terminal): Promise<void>
     throw error
   })
   const answer = await service.app.handle(new Request('http://localhost/v1/openapi.json'))
-  terminal.out(JSON.stringify(await answer.json(), null, 2))
+  const description = await answer.json()
   await service.close()
   rmSync(dataDir, { recursive: true })
+  terminal.out(JSON.stringify(description, null, 2))
 }
