@@ -452,6 +452,18 @@ describe('check', () => {
     expect(readdirSync(empty.path)).toEqual([])
   })
 
+  test('leaves the empty file of a first start on a full disk, and counts it as none', async () => {
+    using directory = temporaryDirectory()
+    const path = join(directory.path, 'hostline.db')
+    writeFileSync(path, '')
+    const { exitCode, out } = await hostline('check', directory.path)
+    expect([exitCode, out]).toEqual([
+      1,
+      expect.stringContaining(`FAILED database: there is no database in ${directory.path}`),
+    ])
+    expect(Bun.file(path).size).toBe(0)
+  })
+
   test('finds a corrupt database', async () => {
     using directory = temporaryDirectory()
     writeFileSync(join(directory.path, 'hostline.db'), 'no database'.repeat(1_000))

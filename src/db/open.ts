@@ -5,9 +5,9 @@ import {
   constants,
   existsSync,
   fchmodSync,
+  lstatSync,
   mkdirSync,
   openSync,
-  statSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
@@ -120,17 +120,20 @@ export function openForServer(
 
 /** @throws StartError for a directory without a database or one of another user */
 export function mustExist(directory: string): void {
+  let cause: unknown
   try {
-    statSync(join(directory, databaseFile))
-  } catch (cause) {
-    const reason =
-      (cause as { code?: string }).code === 'EACCES'
-        ? `cannot look into ${directory}: ${otherOwner}`
-        : existsSync(join(directory, replicaCopyFile))
-          ? `${directory} has the copy of a standby: run this on the leader, which hostline replica status names`
-          : `there is no database in ${directory}: start the server once, or set DATA_DIR`
-    throw new StartError(reason, { cause })
+    // A first start on a full disk leaves an empty file. Opening it would fill it with a header, as if it were a database.
+    if (lstatSync(join(directory, databaseFile)).size > 0) return
+  } catch (error) {
+    cause = error
   }
+  const reason =
+    (Object(cause) as { code?: string }).code === 'EACCES'
+      ? `cannot look into ${directory}: ${otherOwner}`
+      : existsSync(join(directory, replicaCopyFile))
+        ? `${directory} has the copy of a standby: run this on the leader, which hostline replica status names`
+        : `there is no database in ${directory}: start the server once, or set DATA_DIR`
+  throw new StartError(reason, { cause })
 }
 
 /** Opens the database file for inspection: no lock, no migration. */
