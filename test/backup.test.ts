@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, describe, expect, setSystemTime, test } from 'bun:test'
+import { afterAll, describe, expect, setSystemTime, spyOn, test } from 'bun:test'
 import {
   chownSync,
   closeSync,
@@ -143,6 +143,19 @@ describe('a backup', () => {
       expect.stringMatching(/^hostline-20[2-9]\d-.*Z-.*\.db$/),
       'mine.db',
     ])
+  })
+
+  test('leaves the unfinished backup of another user', async () => {
+    const { dataDir } = await filled
+    const directory = at('shared')
+    mkdirSync(directory)
+    const theirs = 'hostline-2020-01-03T00-00-00Z.db.999999998.partial'
+    writeFileSync(join(directory, theirs), '')
+    using _ = spyOn(process, 'kill').mockImplementation(() => {
+      throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' })
+    })
+    expect(await run(['backup', directory], dataDir)).toMatchObject({ exitCode: 0 })
+    expect(readdirSync(directory)).toContain(theirs)
   })
 
   test('within the same second gets a name of its own; so do the files that restores keep', async () => {

@@ -135,7 +135,7 @@ export function removeDatabase(path: string): void {
 export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0)
-  } catch {
-    return false
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM' // it belongs to another user
   }
 }
