@@ -145,6 +145,17 @@ describe('a backup', () => {
     ])
   })
 
+  test('into a file removes what a killed one to the same file left', async () => {
+    const { dataDir } = await filled
+    const directory = at('again')
+    mkdirSync(directory)
+    const left = ['a.db.999999999.partial', 'a.db.999999999.partial-wal']
+    const others = ['b.db.999999999.partial', `a.db.${process.pid}0.txt`]
+    for (const name of [...left, ...others]) writeFileSync(join(directory, name), '')
+    expect(await run(['backup', join(directory, 'a.db')], dataDir)).toMatchObject({ exitCode: 0 })
+    expect(readdirSync(directory).sort()).toEqual(['a.db', ...others].sort())
+  })
+
   test('leaves the unfinished backup of another user', async () => {
     const { dataDir } = await filled
     const directory = at('shared')

@@ -51,6 +51,8 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   const local = files.bucket ? undefined : join(dataDir, filesDirectory)
   const missing = await backUp(dataDir, target, local)
   if (isDirectory) prune(operand, kept)
+  const own = basename(target)
+  removeLeft(dirname(target), (name) => (isDirectory ? dated.test(name) : name === own))
   await recordBackup(target, terminal)
   terminal.out(`${target}: ${Math.ceil(statSync(target).size / 1_024)} KiB, checked`)
   if (isDirectory && config.backupBucket) await copyToBucket(target, kept, config.backupBucket)
@@ -146,15 +148,22 @@ async function fetchBackup(wanted: string, directory: string, bucket?: Bucket): 
   return `${target}: restore it with hostline restore ${target}`
 }
 
-const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db(\.(?<pid>\d+)\.partial(-\w+)?)?$/
+const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db$/
+const partial = /^(?<target>.*)\.(?<pid>\d+)\.partial(-\w+)?$/
 
-/** Removes all but the newest dated backups, and partial files of killed processes. */
+/** Removes all but the newest dated backups. */
 function prune(directory: string, kept: number) {
   const names = readdirSync(directory).filter((name) => dated.test(name))
-  const pidOf = (name: string) => dated.exec(name)?.groups?.['pid']
-  const whole = names.filter((name) => pidOf(name) === undefined).sort()
-  const left = names.filter((name) => !whole.includes(name) && !isRunning(Number(pidOf(name))))
-  for (const name of [...whole.slice(0, -kept), ...left]) rmSync(join(directory, name))
+  for (const name of names.sort().slice(0, -kept)) rmSync(join(directory, name))
+}
+
+/** Removes partial files of killed processes. */
+function removeLeft(directory: string, isTarget: (name: string) => boolean) {
+  for (const name of readdirSync(directory)) {
+    const { target = '', pid } = partial.exec(name)?.groups ?? {}
+    if (!isTarget(target) || isRunning(Number(pid))) continue
+    rmSync(join(directory, name))
+  }
 }
 
 export async function restore(args: string[], terminal: Terminal): Promise<void> {
