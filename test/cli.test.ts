@@ -274,6 +274,17 @@ describe('accounts', () => {
     ])
   })
 
+  test('a text with line breaks and tabs stays in its cell', async () => {
+    await using service = await startService()
+    const add = ['ban', 'add', 'mail_domain', 'x.org', '--reason', 'two\nlines\tand a tab']
+    expect(await run(add, service.directory)).toMatchObject({ exitCode: 0, err: '' })
+    const { out } = await hostline('ban list', service.directory)
+    expect(out.split('\n')).toEqual([
+      expect.anything(),
+      expect.stringContaining('\tmail_domain\tx.org\ttwo lines and a tab\t'),
+    ])
+  })
+
   test('the audit log of an empty address is refused, not empty', async () => {
     await using service = await startService()
     const { exitCode, out, err } = await hostline('audit --user ', service.directory)

@@ -75,9 +75,12 @@ export function printList<Row extends object>(
   rows: readonly Row[],
   isJson = false,
 ): void {
-  const lines = rows.map((row) => names.map((name) => cellOf(row[name])).join('\t'))
+  const lines = rows.map((row) => names.map((name) => inOneLine(cellOf(row[name]))).join('\t'))
   out(isJson ? JSON.stringify(rows, null, 2) : [names.join('\t'), ...lines].join('\n'))
 }
+
+/** The reason of a ban, for example, may have several lines. */
+const inOneLine = (text: string) => text.replaceAll(/[\t\r\n]+/g, ' ')
 
 function cellOf(value: unknown): string {
   if (value === null) return '–'
