@@ -140,6 +140,25 @@ describe('--env-file', () => {
     expect(await check(`FILES_S3_URL=${filesUrl}\n${authority}`)).toMatch(/FAILED files: .*403/)
   })
 
+  test('with an authority of its own, Ctrl-C stops the server gracefully', async () => {
+    using own = temporaryDirectory()
+    const path = join(own.path, 'hostline.env')
+    const directory = `DATA_DIR=${join(own.path, 'data')}`
+    writeFileSync(path, `${directory}\nHOST=127.0.0.1\nPORT=0\nNODE_EXTRA_CA_CERTS=${path}`)
+    let output = ''
+    const decoder = new TextDecoder()
+    const terminal = {
+      data(_: Bun.Terminal, data: Uint8Array) {
+        output += decoder.decode(data)
+      },
+    }
+    const command = [(await executable()).path, '--env-file', path]
+    await using server = Bun.spawn(command, { env: {}, terminal })
+    await waitFor(() => output.includes('listens on'))
+    server.terminal?.write('\u0003')
+    expect([await server.exited, output]).toEqual([0, expect.stringMatching(/stopped\s*$/)])
+  })
+
   test('takes its file also after an equals sign', async () => {
     using own = temporaryDirectory()
     const path = join(own.path, 'a=b.env')

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { type Environment, entries } from '../config.ts'
 import { StartError } from '../lib/errors.ts'
 import { program, type Terminal } from './terminal.ts'
@@ -30,9 +31,10 @@ export async function runWithAuthority(
   if (authority === shell.environment['NODE_EXTRA_CA_CERTS']) return undefined
   const io = { stdin: 'inherit', stdout: 'inherit', stderr: 'inherit' } as const
   const child = Bun.spawn([...program(), ...argv], { ...io, env: environment })
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(signal, () => child.kill(signal))
-  }
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal))
+  // A terminal sends Ctrl-C to both. A second one would end a server without finishing its requests.
+  const isAtTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
+  process.on('SIGINT', () => isAtTerminal || child.kill('SIGINT'))
   return await child.exited
 }
 
