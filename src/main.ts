@@ -4,8 +4,8 @@ const { setPriority } = await import('node:os')
 const { run } = await import('./cli/run.ts')
 
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-  // The reader of the output may close it early: `hostline check | head -1`.
-  if (code === 'EPIPE') process.exit(0)
+  // The reader of the output may close it early: `hostline check | head -1`. The command finishes its work.
+  if (code === 'EPIPE') return
   process.stderr.write(`hostline: the output cannot be written: ${message}\n`)
   process.exit(1)
 })

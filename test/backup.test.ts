@@ -156,6 +156,20 @@ describe('a backup', () => {
     expect(readdirSync(directory).sort()).toEqual(['a.db', ...others].sort())
   })
 
+  test('is copied to the bucket also when the reader of the output is gone', async () => {
+    const { dataDir } = await filled
+    const directory = at('unread')
+    mkdirSync(directory)
+    const env = {
+      DATA_DIR: dataDir,
+      MIN_FREE_MB: '0',
+      BACKUP_S3_URL: 's3://key:secret@127.0.0.1:1/none?tls=off',
+    }
+    const script = `("${executable}" backup "${directory}"; echo "ended with $?" >&2) | true`
+    const shell = Bun.spawn(['sh', '-c', script], { env, stderr: 'pipe' })
+    expect(await shell.stderr.text()).toMatch(/^hostline: the bucket .*\nended with 1\n$/)
+  })
+
   test('leaves the unfinished backup of another user', async () => {
     const { dataDir } = await filled
     const directory = at('shared')

@@ -37,7 +37,7 @@ async function run(config: Config, terminal: Terminal, isStandby: boolean) {
   // Registered first, because an unhandled SIGHUP ends the process.
   let reload = () => {}
   process.on('SIGHUP', () => reload())
-  // The server must continue when the reader of the log is gone; a command ends then.
+  // The server must continue when the log cannot be written; a command ends then.
   process.stdout.removeAllListeners('error').on('error', () => {})
   for (const { name, meant } of misspeltNames(terminal.environment)) {
     log.warn(`${name} is not a configuration entry: did you mean ${meant}?`)
