@@ -149,7 +149,11 @@ describe('a backup', () => {
     const { dataDir } = await filled
     const directory = at('again')
     mkdirSync(directory)
-    const left = ['a.db.999999999.partial', 'a.db.999999999.partial-wal']
+    const left = [
+      'a.db.999999999.partial',
+      'a.db.999999999.partial-wal',
+      `a.db.${process.pid}.partial`,
+    ]
     const others = ['b.db.999999999.partial', `a.db.${process.pid}0.txt`]
     for (const name of [...left, ...others]) writeFileSync(join(directory, name), '')
     expect(await run(['backup', join(directory, 'a.db')], dataDir)).toMatchObject({ exitCode: 0 })
@@ -181,6 +185,20 @@ describe('a backup', () => {
     })
     expect(await run(['backup', directory], dataDir)).toMatchObject({ exitCode: 0 })
     expect(readdirSync(directory)).toContain(theirs)
+  })
+
+  test('counts although an old one cannot be removed', async () => {
+    const { dataDir } = await filled
+    const directory = at('stuck')
+    const stuck = 'hostline-2020-01-01T00-00-00Z.db'
+    mkdirSync(join(directory, stuck), { recursive: true }) // stands for the file of another user in a sticky directory
+    const { exitCode, out, err } = await run(['backup', directory, '--keep', '1'], dataDir)
+    expect([exitCode, out, err]).toEqual([
+      0,
+      expect.stringContaining(', checked'),
+      expect.stringMatching(/^hostline: an old backup cannot be removed: .*$/),
+    ])
+    expect((await run(['check'], dataDir)).out).toContain('ok     last backup: ')
   })
 
   test('within the same second gets a name of its own; so do the files that restores keep', async () => {

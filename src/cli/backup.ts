@@ -49,10 +49,9 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   mustHaveRoom(target, config)
   terminal.yieldToOthers()
   const local = files.bucket ? undefined : join(dataDir, filesDirectory)
+  removeLeft(target, terminal)
   const missing = await backUp(dataDir, target, local)
-  if (isDirectory) prune(operand, kept)
-  const own = basename(target)
-  removeLeft(dirname(target), (name) => (isDirectory ? dated.test(name) : name === own))
+  if (isDirectory) remove(operand, superseded(operand, kept), terminal)
   await recordBackup(target, terminal)
   terminal.out(`${target}: ${Math.ceil(statSync(target).size / 1_024)} KiB, checked`)
   if (isDirectory && config.backupBucket) await copyToBucket(target, kept, config.backupBucket)
@@ -151,18 +150,34 @@ async function fetchBackup(wanted: string, directory: string, bucket?: Bucket): 
 const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db$/
 const partial = /^(?<target>.*)\.(?<pid>\d+)\.partial(-\w+)?$/
 
-/** Removes all but the newest dated backups. */
-function prune(directory: string, kept: number) {
+/** All but the newest dated backups. */
+function superseded(directory: string, kept: number): string[] {
   const names = readdirSync(directory).filter((name) => dated.test(name))
-  for (const name of names.sort().slice(0, -kept)) rmSync(join(directory, name))
+  return names.sort().slice(0, -kept)
 }
 
-/** Removes partial files of killed processes. */
-function removeLeft(directory: string, isTarget: (name: string) => boolean) {
-  for (const name of readdirSync(directory)) {
-    const { target = '', pid } = partial.exec(name)?.groups ?? {}
-    if (!isTarget(target) || isRunning(Number(pid))) continue
-    rmSync(join(directory, name))
+/** Removes what killed backups of the same file, or of dated ones, have left. In a container each process may have the same
+ *  id. */
+function removeLeft(target: string, terminal: Terminal) {
+  const [directory, own] = [dirname(target), basename(target)]
+  if (!existsSync(directory)) return
+  const isAlike = (name: string) => name === own || (dated.test(own) && dated.test(name))
+  const names = readdirSync(directory).filter((name) => {
+    const { target: of = '', pid } = partial.exec(name)?.groups ?? {}
+    return isAlike(of) && (Number(pid) === process.pid || !isRunning(Number(pid)))
+  })
+  remove(directory, names, terminal)
+}
+
+/** A file that stays, such as another user's in a shared directory, does not end the backup. */
+function remove(directory: string, names: string[], { err }: Terminal) {
+  for (const name of names) {
+    try {
+      // Another backup may have removed it.
+      rmSync(join(directory, name), { force: true })
+    } catch (error) {
+      err(`hostline: an old backup cannot be removed: ${(error as Error).message}`)
+    }
   }
 }
 
