@@ -12,6 +12,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { executable } from './support/executable.ts'
 import { png } from './support/files.ts'
 import { call, startServer } from './support/process.ts'
+import { replicatedTo } from './support/replica.ts'
 import { startService } from './support/service.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
@@ -250,6 +251,23 @@ test('a command on a full disk says so in one line', async () => {
     },
   )
   expect([exitCode, err]).toEqual([1, ['hostline: the database cannot be used: the disk is full']])
+})
+
+test('a failure of the system ends a command with one line that names the file', async () => {
+  using directory = temporaryDirectory()
+  const { path } = await executable()
+  const env = { TMPDIR: join(directory.path, 'none') }
+  const command = Bun.spawnSync([path, 'openapi'], { cwd: directory.path, env })
+  expect([command.exitCode, command.stderr.toString()]).toEqual([
+    1,
+    expect.stringMatching(/^hostline: ENOENT: [^\n]* '\S+\/none\/hostline-openapi-\w+'\n$/),
+  ])
+  writeFileSync(join(directory.path, 'replica.json'), '{')
+  const environment = replicatedTo
+  expect(await hostline(['replica', 'status'], directory.path, { environment })).toMatchObject({
+    exitCode: 1,
+    err: expect.stringMatching(/^hostline: cannot read \S+\/replica\.json: JSON Parse error: .*$/),
+  })
 })
 
 test('a restore without a configuration makes no directory where one happens to stand', async () => {

@@ -49,11 +49,11 @@ export const positionFile = 'replica.position'
 const syncFile = promisify(fdatasync)
 
 /** Knows what this directory has written to the log, so that an older copy of it, or a clone, is recognised.
- *  @throws Error when the file has other content */
+ *  @throws StartError when the file cannot be read or has other content */
 export function openIdentity(directory: string) {
   const path = join(directory, replicaStateFile)
   const notePath = join(directory, positionFile)
-  const known: NodeState | undefined = existsSync(path) ? JSON.parse(readText(path)) : undefined
+  const known: NodeState | undefined = existsSync(path) ? readState(path) : undefined
   const node = known?.node ?? `${hostname()}-${randomBytes(3).toString('hex')}`
   let state: NodeState = known ?? { node }
   let noteFile: number | undefined
@@ -128,9 +128,9 @@ export function openIdentity(directory: string) {
   }
 }
 
-function readText(path: string): string {
+function readState(path: string): NodeState {
   try {
-    return readFileSync(path, 'utf8')
+    return JSON.parse(readFileSync(path, 'utf8'))
   } catch (cause) {
     throw new StartError(`cannot read ${path}: ${explainFailure(cause)}`, { cause })
   }
