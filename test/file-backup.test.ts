@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { openToInspect } from '../src/db/open.ts'
+import { restore } from '../src/db/restore.ts'
 import { unseal } from '../src/db/seal.ts'
 import { startBucket } from './support/bucket.ts'
 import { hostline } from './support/command.ts'
@@ -104,6 +105,19 @@ test('a restore keeps the replaced files aside, with the database', async () => 
   expect(aside).toMatch(/^hostline-replaced-.*Z-.*-files$/)
   expect(readdirSync(join(target, aside)).sort()).toEqual([...Object.keys(all), 'newer'].sort())
   expect(out).toContain(`the former content is kept as ${join(target, aside)}`)
+})
+
+test('a restore that cannot replace the files leaves the directory as it was', async () => {
+  const target = at('mounted')
+  await hostline(['backup', at('mounted.db')], service.directory)
+  await hostline(['restore', at('mounted.db')], target)
+  // The directory cannot be renamed, as if a disk were mounted there.
+  mkdirSync(join(target, 'aside-files', 'in-the-way'), { recursive: true })
+  const before = readdirSync(target)
+  const options = { isForced: true, asideName: 'aside.db' }
+  await expect(restore(at('mounted.db'), target, options)).rejects.toThrow('cannot be restored')
+  expect(readdirSync(target)).toEqual(before)
+  expect(contents(target)).toEqual(all)
 })
 
 test('what a deleted account held leaves the bytes of a restored database as well', async () => {

@@ -78,11 +78,17 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
     const hasFiles = await source.stage(staged, stagedFiles)
     const aside = join(directory, options.asideName)
     const copy = join(directory, replicaCopyFile)
-    const databaseAside = keepFormer(path, copy, aside)
     const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
-    putDatabase(staged, path, () => {
-      if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
-    })
+    const databaseAside = putDatabase(
+      () => {
+        const kept = keepFormer(path, copy, aside)
+        moveInto(staged, path)
+        return kept
+      },
+      () => {
+        if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
+      },
+    )
     // The copy would keep what the leader deletes from now on.
     rmSync(copy, { force: true })
     options.whenInPlace?.()
@@ -119,9 +125,9 @@ function putFiles(directory: string, staged: string, aside: string) {
 }
 
 /** @param undo reverts the earlier steps; called when the database cannot be put in place */
-function putDatabase(staged: string, path: string, undo: () => void) {
+function putDatabase<T>(put: () => T, undo: () => void): T {
   try {
-    moveInto(staged, path)
+    return put()
   } catch (error) {
     undo()
     throw error
