@@ -79,16 +79,9 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
     const aside = join(directory, options.asideName)
     const copy = join(directory, replicaCopyFile)
     const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
-    const databaseAside = putDatabase(
-      () => {
-        const kept = keepFormer(path, copy, aside)
-        moveInto(staged, path)
-        return kept
-      },
-      () => {
-        if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
-      },
-    )
+    const databaseAside = putDatabase({ staged, path, copy, aside }, () => {
+      if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
+    })
     // The copy would keep what the leader deletes from now on.
     rmSync(copy, { force: true })
     options.whenInPlace?.()
@@ -104,6 +97,27 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
   }
 }
 
+// Called before the database is replaced, because the database names the files.
+function putFiles(directory: string, staged: string, aside: string) {
+  const path = join(directory, filesDirectory)
+  return replaceDirectory(path, staged, `${aside.replace(/\.db$/, '')}-files`)
+}
+
+type Places = { staged: string; path: string; copy: string; aside: string }
+
+/** @param undo reverts the earlier steps; called when the database cannot be put in place
+ *  @returns where the former one is, if there was one */
+function putDatabase({ staged, path, copy, aside }: Places, undo: () => void) {
+  try {
+    const kept = keepFormer(path, copy, aside)
+    moveInto(staged, path)
+    return kept
+  } catch (error) {
+    undo()
+    throw error
+  }
+}
+
 /** Keeps the database, or else the copy of a standby.
  *  @returns `aside`, if there was one */
 function keepFormer(path: string, copy: string, aside: string): string | undefined {
@@ -116,22 +130,6 @@ function keepFormer(path: string, copy: string, aside: string): string | undefin
   if (!existsSync(copy)) return undefined
   linkSync(copy, aside)
   return aside
-}
-
-// Called before the database is replaced, because the database names the files.
-function putFiles(directory: string, staged: string, aside: string) {
-  const path = join(directory, filesDirectory)
-  return replaceDirectory(path, staged, `${aside.replace(/\.db$/, '')}-files`)
-}
-
-/** @param undo reverts the earlier steps; called when the database cannot be put in place */
-function putDatabase<T>(put: () => T, undo: () => void): T {
-  try {
-    return put()
-  } catch (error) {
-    undo()
-    throw error
-  }
 }
 
 /** A first start on a full disk leaves an empty file. */
