@@ -7,6 +7,7 @@ import {
   expectAccessible,
   expectNarrowAccessible,
   expectWholeWords,
+  loseResponse,
   password,
   startPages,
 } from './support/pages.ts'
@@ -224,10 +225,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       await page.locator('input[type=file]').setInputFiles(file)
       await button('Remove receipt.txt').waitFor()
       await page.getByRole('textbox', { name: 'Reply' }).fill('Here it is.')
-      await page.route(`**${tickets}/*/messages`, async (route) => {
-        await route.fetch()
-        await route.abort()
-      })
+      await page.route(`**${tickets}/*/messages`, loseResponse)
       await button('Send').click()
       await page.getByText('The service cannot be reached').waitFor()
       await page.unroute(`**${tickets}/*/messages`)
@@ -255,10 +253,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       await page.goto(`${pages.base}/console/desk/${id}?view=all`)
       await said('Lost and solved?')
       await page.getByRole('textbox', { name: 'Reply' }).fill('Solved.')
-      await page.route(`**${tickets}/*/messages`, async (route) => {
-        await route.fetch()
-        await route.abort()
-      })
+      await page.route(`**${tickets}/*/messages`, loseResponse)
       await button('Send').click()
       await page.getByText('The service cannot be reached').waitFor()
       await page.unroute(`**${tickets}/*/messages`)
@@ -284,10 +279,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await fieldIn(other).waitFor()
     await fieldIn(page).fill('Once.')
     await isWritten(other, 'Once.')
-    await page.route(`**${tickets}/*/messages`, async (route) => {
-      await route.fetch()
-      await route.abort()
-    })
+    await page.route(`**${tickets}/*/messages`, loseResponse)
     await button('Send').click()
     await page.getByText('The service cannot be reached').waitFor()
     await waitFor(() => button('Send').isEnabled())

@@ -6,6 +6,7 @@ import {
   choose,
   expectAccessible,
   expectNarrowAccessible,
+  loseResponse,
   password,
   startPages,
 } from './support/pages.ts'
@@ -14,12 +15,6 @@ import { waitFor } from './support/wait.ts'
 
 type Pages = Awaited<ReturnType<typeof startPages>>
 type Person = Awaited<ReturnType<Pages['register']>>
-
-/** Lets the request arrive and drops its response. */
-async function loseAnswer(route: Route) {
-  await route.fetch()
-  await route.abort()
-}
 
 /** Puts copies of the first row before the rows of a list. */
 const lengthen = (page: Page, address: string, amount: number) =>
@@ -263,7 +258,7 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       await page.getByLabel('Subject').fill('Your payout')
       await page.getByRole('radio', { name: 'Billing' }).check()
       await page.getByLabel('Message').fill('The bank sent it back.')
-      await page.route('**/v1/admin/support/tickets', loseAnswer, { times: 1 })
+      await page.route('**/v1/admin/support/tickets', loseResponse, { times: 1 })
       await agree('Send')
       await page.getByRole('alert').waitFor()
       await agree('Send')
@@ -440,7 +435,7 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       await page.getByLabel('Value 1').fill('https://example.com/lesson')
       await expectAccessible(page)
       await page.keyboard.press('Enter')
-      await page.route('**/v1/admin/notifications', loseAnswer, { times: 1 })
+      await page.route('**/v1/admin/notifications', loseResponse, { times: 1 })
       await agree('Send to 1 person')
       await page.getByText('The service cannot be reached').waitFor()
       await press('Send…')

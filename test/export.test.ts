@@ -222,7 +222,8 @@ describe('an export', () => {
     const audit = { mustHaveLeft() {}, record: () => {} }
     const core = { audit, clock, write: async (run: () => void) => run() }
     const exports = createExports(core as never, () => ({ list: rows }))
-    return { clock, begin: () => exports.begin('ada', {}, by) }
+    const { signal } = new AbortController()
+    return { clock, begin: () => exports.begin('ada', {}, by, signal) }
   }
   const start = (rows: Iterable<unknown>) => open(rows).begin()
 

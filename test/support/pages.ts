@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Page, ViewportSize } from 'playwright-core'
+import type { Page, Route, ViewportSize } from 'playwright-core'
 import { borrowPage, returnPage } from './browser.ts'
 import { hostline } from './command.ts'
 import { temporaryDirectory } from './directory.ts'
@@ -216,4 +216,10 @@ type Axe = { run(part: string, options: object): Promise<{ violations: Violation
 export async function choose(page: Page, label: string, option: string) {
   await page.getByRole('button', { name: new RegExp(`^${label}(: |$)`) }).click()
   await page.getByRole('option', { name: option, exact: true }).click()
+}
+
+/** Lets the request arrive and drops its response. */
+export async function loseResponse(route: Route) {
+  await route.fetch()
+  await route.abort()
 }

@@ -143,12 +143,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       const mayRead = isOwn ? principal !== undefined : principal?.mayAdminister === true
       return mayRead && base.store.find(user.id)?.deletedAt === null
     }
-    const pieces = await exports.begin(user.id, managedView(user), byUser)
-    if (signal.aborted) {
-      // Nobody will read it, and only an export that was read ends.
-      await pieces.next()
-      await pieces.return(undefined)
-    }
+    const pieces = await exports.begin(user.id, managedView(user), byUser, signal)
     return new Response(whileAllowed(pieces, isAllowed), {
       headers: {
         'content-type': 'application/json',

@@ -54,8 +54,9 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
 
   return {
     /** @param user the first section of the export
+     *  @param signal of the request
      *  @throws quota_exceeded: one export at a time and five an hour for each user */
-    async begin(userId: string, user: object, by: ByUser): Promise<AsyncGenerator<string>> {
+    async begin(userId: string, user: object, by: ByUser, signal: AbortSignal) {
       const wait = (running.get(userId)?.readAt ?? 0) + unreadMilliseconds - clock.now()
       if (wait > 0) throw throttled('quota_exceeded', wait)
       const own = { readAt: clock.now() }
@@ -67,6 +68,8 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
         end(userId, own)
         throw error
       })
+      // The response to a client that has left is never read.
+      if (signal.aborted) end(userId, own)
       return follow(userId, own, piecesOf(user, sectionsOf(userId)))
     },
   }
