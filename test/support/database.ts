@@ -1,21 +1,20 @@
-import { copyFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { databaseFile, openForServer } from '../../src/db/open.ts'
 import { temporaryDirectory } from './directory.ts'
 
-let template: ReturnType<typeof temporaryDirectory> | undefined
+let template: Buffer | undefined
 
 /** A new folder with an empty database of this version. It is copied, because migrating takes longer than most tests. */
 export function migratedDirectory() {
   template ??= makeTemplate()
   const directory = temporaryDirectory()
-  copyFileSync(join(template.path, databaseFile), join(directory.path, databaseFile))
+  writeFileSync(join(directory.path, databaseFile), template)
   return directory
 }
 
-function makeTemplate() {
-  const directory = temporaryDirectory()
+function makeTemplate(): Buffer {
+  using directory = temporaryDirectory()
   openForServer(directory.path).close()
-  process.on('exit', () => directory[Symbol.dispose]())
-  return directory
+  return readFileSync(join(directory.path, databaseFile))
 }

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import { listenForCommands } from '../../src/http/command-socket.ts'
@@ -43,7 +43,7 @@ export async function startService(options: Options = {}) {
   const directory = dataDir === undefined ? temporaryDirectory(memoryFolder()) : lasting(dataDir)
   const made = await madeTemplate()
   const database = join(directory.path, 'hostline.db')
-  if (!existsSync(database)) copyFileSync(join(made.path, 'hostline.db'), database)
+  if (!existsSync(database)) writeFileSync(database, made.database)
   await fill?.(directory.path)
   const logged: string[] = []
   const config = readConfig(
@@ -233,8 +233,8 @@ function personOf({ status, body }: Answer): Person {
 const collect = Bun.gc
 Bun.gc = (isForced) => (isForced ? collect(isForced) : 0)
 
-// Generating RSA keys takes most of a start: they are generated once, in a database that is copied. The API description
-// is shared, too.
+// Generating RSA keys takes most of a start: they are generated once, in a database that each service starts with. The
+// API description is shared, too.
 let template: ReturnType<typeof makeTemplate> | undefined
 
 function madeTemplate() {
@@ -243,13 +243,13 @@ function madeTemplate() {
 }
 
 async function makeTemplate() {
-  const directory = temporaryDirectory()
+  using directory = temporaryDirectory()
   const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
   const service = await openService(readConfig({ DATA_DIR: directory.path }, false), log, rethrow)
   const description = await service.app.handle(new Request('http://localhost/v1/openapi.json'))
   await service.close()
-  process.on('exit', () => directory[Symbol.dispose]())
-  return { path: directory.path, mustBeDeclared: createDeclared(await description.json()) }
+  const database = readFileSync(join(directory.path, 'hostline.db'))
+  return { database, mustBeDeclared: createDeclared(await description.json()) }
 }
 
 function rethrow(error: unknown): never {
