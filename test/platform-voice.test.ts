@@ -180,6 +180,10 @@ describe('a notice', () => {
     for (const _ of ['once', 'again']) {
       expect((await feed('DELETE', `/messages/${one.body.id}`)).status).toBe(204)
     }
+    const removals = 'SELECT action, actor_type FROM audit_log WHERE target_id = ?'
+    expect(service.sqlite.query(removals).values(one.body.id)).toEqual([
+      ['message_removed', 'service_key'],
+    ])
     const root = await service.registerAs('admin')
     await as(root, 'DELETE', `/v1/admin/messages/${two.body.id}`)
     expect([await badge(a), await badge(b)]).toEqual([0, 0])

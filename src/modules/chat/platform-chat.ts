@@ -102,9 +102,8 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
       write(() => {
         const message = getById(messageId, store.findMessage)
         if (message.senderId !== null) throw new AppError('not_owner')
-        chat.removeAny(message.id)
         const target = { type: 'message', id: message.id } as const
-        audit.record({ action: 'message_removed', ...by, target })
+        if (chat.removeAny(message.id)) audit.record({ action: 'message_removed', ...by, target })
       }),
 
     /** Finds or creates the conversation of two users.

@@ -173,8 +173,8 @@ export function createChatService(core: Core, parts: ChatParts) {
     message: MessageRow,
     conversation: ConversationRow,
     removedBy: string | undefined,
-  ) {
-    if (message.deletedAt !== null) return
+  ): boolean {
+    if (message.deletedAt !== null) return false
     const { id, conversationId } = message
     store.updateDeleted(message, conversation, clock.now())
     events.publish({ type: 'message.deleted', ids: { message_id: id } })
@@ -186,15 +186,15 @@ export function createChatService(core: Core, parts: ChatParts) {
     const { userA, userB } = conversation
     const watchers = removedBy === undefined || mayTalk(userA, userB) ? [userA, userB] : [removedBy]
     afterCommit(() => hub.send(watchers, frame))
+    return true
   }
 
   /** Removes a message by any author, inside a `write`. Idempotent.
-   *  @returns whether the message exists */
-  function removeAny(messageId: string): boolean {
+   *  @returns whether it removed the message; undefined when there is none */
+  function removeAny(messageId: string): boolean | undefined {
     const message = store.findMessage(messageId)
     const conversation = message && store.find(message.conversationId)
-    if (conversation) removeMessage(message, conversation, undefined)
-    return conversation !== undefined
+    return conversation && removeMessage(message, conversation, undefined)
   }
 
   return {

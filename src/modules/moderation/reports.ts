@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
@@ -19,8 +20,8 @@ export type Excerpt = {
 /** Functions of other modules, called inside a `write`. */
 export type ReportNeighbours = {
   findExcerpt: (userId: string, messageId: string) => Excerpt | undefined
-  /** @returns whether the message exists */
-  removeMessage: (messageId: string) => boolean
+  /** @returns whether it removed the message; undefined when there is none */
+  removeMessage: (messageId: string) => boolean | undefined
   files: {
     hold: (reportId: string, fileUrls: readonly string[]) => void
     release: (reportId: string) => void
@@ -132,18 +133,22 @@ export function createReports(core: Core, parts: Parts) {
         const note = changes.note?.trim() ?? item.report.note
         store.update(item.report.id, { note, ...changesOf(item, status, by) })
         if (status === 'resolved') files.release(item.report.id)
-        audit.record({ action: 'report_changed', ...by, target: targetIn(item) })
-        return get(idText)
+        const after = get(idText)
+        if (!isDeepStrictEqual(item, after))
+          audit.record({ action: 'report_changed', ...by, target: targetIn(item) })
+        return after
       })
     },
 
-    /** Removes a message by any author.
+    /** Removes a message by any author. Idempotent.
      *  @throws not_found */
     removeMessage: (idText: string, by: ByUser): Promise<void> =>
       write(() => {
-        const id = parseId(idText)
-        if (id === undefined || !removeMessage(id)) throw new AppError('not_found')
-        audit.record({ action: 'message_removed', ...by, target: { type: 'message', id } })
+        const id = parseId(idText) ?? ''
+        const isRemoved = removeMessage(id)
+        if (isRemoved === undefined) throw new AppError('not_found')
+        if (isRemoved)
+          audit.record({ action: 'message_removed', ...by, target: { type: 'message', id } })
       }),
   }
 }

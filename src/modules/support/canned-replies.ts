@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import { eq } from 'drizzle-orm'
 import { Elysia } from 'elysia'
@@ -92,12 +93,15 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
       '/v1/admin/support/canned-replies/:id',
       ({ params, body, context: { by } }) =>
         write(() => {
+          const named = isNamed(params.id)
+          const before = orm.select().from(cannedReplies).where(named).get()
           const changed = orm
             .update(cannedReplies)
             .set({ title: body.title?.trim(), body: body.body?.trim(), locale: body.locale })
-            .where(isNamed(params.id))
+            .where(named)
             .returning()
             .get()
+          if (changed && isDeepStrictEqual(before, changed)) return changed
           return recorded(changed, 'canned_reply_changed', by)
         }),
       admin('adminUpdateCannedReply', 'Changes a canned reply.', {

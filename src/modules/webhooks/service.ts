@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
 import { inPieces } from '../../db/pieces.ts'
@@ -85,8 +86,10 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     async update(id: string, update: WebhookUpdate, by: By): Promise<WebhookRow> {
       if (typeof update.url === 'string') mustBeUsable(update.url)
       return write(() => {
-        const webhook = store.update(mustFind(id).id, changesIn(update, clock.now()))
-        record('webhook_changed', by, webhook)
+        const before = mustFind(id)
+        const changes = changesIn(update, before.disabledAt ?? clock.now())
+        const webhook = store.update(before.id, changes)
+        if (!isDeepStrictEqual(before, webhook)) record('webhook_changed', by, webhook)
         afterCommit(onChanged)
         return webhook
       })
@@ -197,13 +200,13 @@ const initialState = {
   droppedCount: 0,
 }
 
-function changesIn({ url, events, description, enabled }: WebhookUpdate, now: number) {
+function changesIn({ url, events, description, enabled }: WebhookUpdate, disabledAt: number) {
   return {
     ...(typeof url === 'string' && { url }),
     ...(events && { events: [...new Set(events)] }),
     ...(typeof description === 'string' && { description: description.trim() || null }),
     ...(enabled === true && { disabledAt: null, failingSince: null }),
-    ...(enabled === false && { disabledAt: now }),
+    ...(enabled === false && { disabledAt }),
   }
 }
 
