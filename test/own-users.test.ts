@@ -822,6 +822,9 @@ describe('the people of the demo', () => {
     expect(isGone()).toBe(false)
     clock.advance(1_000)
     await waitFor(isGone)
+    // A removal erases only the addresses of entries by the removed person.
+    const withAddress = own.sqlite.query('SELECT action FROM audit_log WHERE ip IS NOT NULL')
+    expect(withAddress.values()).toEqual([['user_registered']])
   })
 
   test('are removed after a day also if a kill interrupts their creation', async () => {

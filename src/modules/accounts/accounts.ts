@@ -258,7 +258,8 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
      *  @throws banned */
     async createGuest(person: NewPerson, request: Request, ip: string) {
       bans.mustNotBeBanned(storedEmail(person.email), ip)
-      const by = { actor: { type: 'system' }, ip } as const
+      // No address: a removal erases only those of entries by the removed person.
+      const by = { actor: { type: 'system' } } as const
       const id = await core.write(() => {
         const user = userAdmin.insert(person, by)
         core.outbox.add('guest_end', { user_id: user.id }, { delayMilliseconds: day })

@@ -72,7 +72,7 @@ export function createDemo(core: Core, { upsertUser, createGuest, openAnswered }
       const { ip, locale } = context
       const left = await createGuest(invent(locale), request, ip)
       const right = await createGuest(invent(locale), request, ip)
-      const desk = await upsertUser(support, { actor: { type: 'system' }, ip })
+      const desk = await upsertUser(support, { actor: { type: 'system' } })
       await openAnswered(left.user.id, desk.user.id, body)
       return { left, right }
     },
