@@ -314,6 +314,8 @@ describe('admins', () => {
     const { ask, ada, root, service } = people
     const { body } = await ask('GET', '/sessions')
     expect(body.data).toEqual([expect.objectContaining({ id: expect.any(String), current: false })])
+    const ofAnotherList = Buffer.from('["users","x"]').toString('base64url')
+    expect((await ask('GET', `/sessions?cursor=${ofAnotherList}`)).status).toBe(400)
     expect(
       service.sqlite
         .query("SELECT actor_id, target_id FROM audit_log WHERE action = 'sessions_viewed'")

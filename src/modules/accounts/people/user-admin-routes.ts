@@ -166,12 +166,14 @@ export function userAdminRoutes(parts: Parts) {
     .get(
       '/v1/admin/users/:id/sessions',
       async ({ params, query, context }) => {
-        const { id } = await userAdmin.viewSessions(params.id, context.by)
-        return pageOf(
+        const { id } = userAdmin.get(params.id, context.by)
+        const page = pageOf(
           query,
           (range) => sessions.list(id, range),
           (row) => sessionView(row, ''),
         )
+        await userAdmin.viewSessions(id, context.by)
+        return page
       },
       admin.list(
         'adminListUserSessions',

@@ -272,12 +272,8 @@ export function createUserAdmin(core: Core, parts: Parts) {
 
     /** Records in the audit log that an admin viewed a user's sessions.
      *  @throws not_found */
-    viewSessions: (idText: string, by: By): Promise<UserRow> =>
-      write(() => {
-        const user = get(idText, by)
-        record('sessions_viewed', user.id, by)
-        return user
-      }),
+    viewSessions: (idText: string, by: By): Promise<void> =>
+      write(() => record('sessions_viewed', get(idText, by).id, by)),
 
     /** Removes the second factor of a user who has lost both authenticator and recovery codes.
      *  @throws not_found */
