@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { DomainEvent } from '../src/lib/events.ts'
+import { codeOf } from './support/authenticator.ts'
 import { startService, type TestService } from './support/service.ts'
 
 let service: TestService
@@ -33,6 +34,20 @@ test('an admin’s change of a user is one event, an empty change none', async (
   await change()
   await change()
   expect(taken()).toEqual([{ type: 'user.updated', ids: { user_id: id } }])
+})
+
+test('a second factor is an event, on and off', async () => {
+  const { id, token } = await service.register()
+  const totp = (method: string, path: string, body: object) =>
+    service.call(method, `/v1/auth/totp${path}`, { token, body })
+  const password = 'correct horse'
+  const { secret } = (await totp('POST', '', { password })).body
+  taken()
+  const ids = { user_id: id }
+  const { body } = await totp('POST', '/confirm', { code: codeOf(secret, Date.now()) })
+  expect(taken()).toEqual([{ type: 'user.updated', ids }])
+  await totp('DELETE', '', { password, code: body.recovery_codes[0] })
+  expect(taken()).toEqual([{ type: 'user.updated', ids }])
 })
 
 test('an event shows the user as the platform sees them, and nothing of a removed one', async () => {

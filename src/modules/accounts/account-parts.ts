@@ -86,11 +86,12 @@ export function createAccountParts(core: Core, parts: Parts) {
     core.outbox.add(kind, { user_id: id, address_hash: hashAddress(email) })
   }
 
-  /** Closes sockets whose rights depended on the second factor, records the change, and mails a verified address. */
+  /** Closes sockets whose rights depended on the second factor, publishes and records the change, and mails a verified
+   *  address. */
   function factorChanged(user: UserRow, action: 'totp_enabled' | 'totp_disabled', by: By): void {
     const { id } = user
     changeAccess(id, {})
-    publishChange(user)
+    publish('user.updated', id)
     core.audit.record({ action, ...by, target: { type: 'user', id } })
     if (user.emailVerified) queueMail(`${action}_mail`, user)
   }
