@@ -493,6 +493,10 @@ describe('reading messages', () => {
         (await service.call('GET', `${path}?${query}`, { token: a.token })).body.data.length,
     )
     expect(await Promise.all(lengths)).toEqual([0, 1, 0])
+    const { body } = await service.call('GET', `${path}?page=${'9'.repeat(400)}`, {
+      token: a.token,
+    })
+    expect(body.error.details).toEqual({ page: 'must be a whole number' })
   })
 
   test.each([

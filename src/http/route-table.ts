@@ -95,13 +95,10 @@ function readQuery(text: string, schemas: Record<string, TSchema>) {
 
 /** Converts a text to the type of its schema. Leaves a text that cannot be converted, which then fails validation. */
 function parameterValue(text: string, schema: TSchema | undefined): unknown {
-  if (schema?.['type'] === 'integer') return /^-?\d+$/.test(text) ? bounded(Number(text)) : text
+  if (schema?.['type'] === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text
   if (schema?.['type'] === 'boolean') return text === 'true' || (text === 'false' ? false : text)
   return text
 }
-
-/** Within what a product of two such numbers may be in the database. */
-const bounded = (number: number) => Math.max(-1e15, Math.min(1e15, number))
 
 /** Finds the policy of a request before the framework routes it, with the framework's own router; HEAD counts as
  *  GET. */
