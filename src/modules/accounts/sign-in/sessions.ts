@@ -206,6 +206,6 @@ export function createSessions(core: Core, parts: Parts) {
 }
 
 export function clientOf(request: Request, ip: string): Client {
-  const userAgent = request.headers.get('user-agent')?.slice(0, 256).toWellFormed() ?? null
+  const userAgent = request.headers.get('user-agent')?.slice(0, 256) ?? null
   return { ip, userAgent }
 }
