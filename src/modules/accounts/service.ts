@@ -113,7 +113,6 @@ export function createAccountService(core: Core, parts: Parts) {
     /** Creates the first admin, with a verified address, and begins a session.
      *  @throws validation_error (`token`: wrong, used, expired, or an admin exists) · email_taken */
     async setUp(form: SetUp, locale: Locale, client: Client) {
-      oneTimeTokens.check('set_up', form.token)
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
         oneTimeTokens.redeem('set_up', form.token)
