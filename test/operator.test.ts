@@ -338,7 +338,7 @@ describe('admins', () => {
     expect([body.role, body.email_verified]).toEqual(['verified_user', true])
   })
 
-  test('mail a user the link to a new password, one valid at a time', async () => {
+  test('mail a user the link to a new password, one valid at a time, and none while disabled', async () => {
     await using people = await openPeople()
     const { ask, service, clock, root, ada } = people
     expect((await ask('POST', '/password-reset')).status).toBe(204)
@@ -359,6 +359,18 @@ describe('admins', () => {
     await service.register('ada') // the address is free again
     const own = await service.call('DELETE', `/v1/admin/users/${root.id}`, { token: root.token })
     expect([own.status, own.headers.get('x-error-reason')]).toEqual([409, 'last_admin'])
+    const [, token] = /\/reset-password\?\S*#token=([\w-]+)/.exec(service.log()) ?? []
+    for (const disabled of [true, false]) await ask('PATCH', '', { disabled })
+    const { body } = await service.call('POST', '/v1/auth/password/reset', {
+      body: { token, password: 'six red bicycles' },
+    })
+    expect(body.error.details).toEqual({ token: 'is not valid, has expired or was already used' })
+    await ask('PATCH', '', { disabled: true })
+    clock.advance(60_000)
+    expect((await ask('POST', '/password-reset')).status).toBe(204)
+    clock.advance(1_000)
+    await waitFor(() => service.sqlite.query('SELECT 1 FROM outbox').get() === null)
+    expect(service.log().match(/\/reset-password\?/g)).toHaveLength(1)
   })
 
   test('can do so on the command line, too', async () => {

@@ -124,7 +124,6 @@ export function createRecovery(core: Core, parts: Parts) {
       const passwordHash = await passwords.hash(password)
       await write(() => {
         const user = holder(oneTimeTokens.redeem('reset_password', token))
-        if (user.disabledAt !== null) throw invalidField('token', 'token')
         parts.adopt(user, onOneself(user.id, ip))
         // This factor was set up before the address was verified, perhaps by somebody else.
         if (factors.find(user.id)?.isProvisional) {
