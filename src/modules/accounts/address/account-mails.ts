@@ -121,7 +121,7 @@ export function createMailJobs(
     password_changed_mail: notify('password_changed'),
     async confirm_mail(payload, run) {
       const user = recipient(payload)
-      if (user?.disabledAt !== null || !user.emailVerified) return undefined
+      if (!user) return undefined
       const code = await write(() => oneTimeTokens.issueCode(user, payload.session_id))
       const content = { to: user, id: run.id, fields: { code } }
       return send(user.id, run, renderMail(settings, 'confirm', content))
