@@ -214,7 +214,6 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       async erasure(job, { id, isStopping }) {
         const { user_id: userId, is_purge: isPurge } = job
         if (isPurge) await purge(id, job, isStopping)
-        if (isStopping()) return { againAfterMilliseconds: 0 }
         for (const { erase } of [
           sessionStore,
           core.audit,
