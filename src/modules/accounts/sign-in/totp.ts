@@ -130,9 +130,7 @@ export function createTotp(core: Core, parts: Parts) {
       return withCode(principal, code, {
         ip,
         act() {
-          if (factors.find(userId)?.secret !== factor.secret || factors.isOn(userId)) {
-            throw new AppError('totp_exists')
-          }
+          if (factors.isOn(userId)) throw new AppError('totp_exists')
           return switchOn(userId, ip)
         },
       })
