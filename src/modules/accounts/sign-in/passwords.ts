@@ -41,12 +41,11 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
       ),
     /** Compares a password with a hash. Without one it takes as long and returns false.
      *  @throws unavailable (503) when too many others wait */
-    async matches(password: string, hash: string | undefined, urgency?: Urgency): Promise<boolean> {
+    matches(password: string, hash: string | undefined, urgency?: Urgency): Promise<boolean> {
       const isHash = hash?.startsWith('$') === true // an account may have no password
       // Bun refuses an empty password at once, which would reveal it by the time; no account has this one.
       const tried = password === '' ? '\0' : password
-      const matched = await limited(() => hasher.verify(tried, isHash ? hash : dummyHash), urgency)
-      return isHash && matched
+      return limited(() => hasher.verify(tried, isHash ? hash : dummyHash), urgency)
     },
     isOutdated: (hash: string): boolean => !hash.startsWith(parameters),
   }
