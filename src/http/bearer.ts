@@ -3,27 +3,14 @@ import { isLoopback } from '../lib/ip-network.ts'
 import type { Access } from './request-context.ts'
 
 const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
-const serviceKeyPattern = /^sk_[\w-]{43}$/
-const maxTokenLength = 4_096
 
 const socketProtocol = 'hostline.v1'
 const bearerProtocol = 'bearer.'
 
-/** The token of an `Authorization: Bearer` header; undefined when it is missing or not in the form of an access token. */
-export function bearerToken(headers: Headers): string | undefined {
-  return plausible(bearer(headers))
-}
-
-/** The service key of an `Authorization: Bearer` header; undefined when it is missing or not in the form of a key. */
-export function bearerServiceKey(headers: Headers): string | undefined {
-  const key = bearer(headers)
-  return key !== undefined && serviceKeyPattern.test(key) ? key : undefined
-}
-
 /** The reason why credentials were refused, from their form alone.
  *  @param now ms since the epoch */
 export function tokenRefusal(request: Request, access: Access, now: number) {
-  const token = access === 'socket' ? socketTokens(request)[0] : bearer(request.headers)
+  const token = access === 'socket' ? socketTokens(request)[0] : bearerToken(request.headers)
   return refusalOfToken(token, access, now)
 }
 
@@ -48,7 +35,8 @@ function expiryOf(token: string): number {
   }
 }
 
-function bearer(headers: Headers): string | undefined {
+/** The token or service key of an `Authorization: Bearer` header. */
+export function bearerToken(headers: Headers): string | undefined {
   const [scheme = '', token, ...rest] = headers.get('authorization')?.split(' ') ?? []
   return scheme.toLowerCase() === 'bearer' && rest.length === 0 ? token : undefined
 }
@@ -57,7 +45,7 @@ function bearer(headers: Headers): string | undefined {
  *  there. Undefined when there is none or more than one. */
 export function socketToken(request: Request): string | undefined {
   const [token, ...more] = socketTokens(request)
-  return more.length === 0 ? plausible(token) : undefined
+  return more.length === 0 ? token : undefined
 }
 
 function socketTokens(request: Request): (string | undefined)[] {
@@ -65,7 +53,7 @@ function socketTokens(request: Request): (string | undefined)[] {
   const protocols = offeredProtocols(request.headers)
     .filter((protocol) => protocol.startsWith(bearerProtocol))
     .map((protocol) => protocol.slice(bearerProtocol.length))
-  const header = request.headers.has('authorization') ? [bearer(request.headers)] : []
+  const header = request.headers.has('authorization') ? [bearerToken(request.headers)] : []
   return [...query, ...protocols, ...header]
 }
 
@@ -86,10 +74,4 @@ function offeredProtocols(headers: Headers) {
 export function mayReadMetrics({ headers }: Request, peer: string | undefined, token?: string) {
   if (token === undefined) return isLoopback(peer) && !headers.has('x-forwarded-for')
   return isSameSecret(headers.get('authorization') ?? '', `Bearer ${token}`)
-}
-
-function plausible(token: string | undefined) {
-  return token !== undefined && token.length <= maxTokenLength && tokenPattern.test(token)
-    ? token
-    : undefined
 }

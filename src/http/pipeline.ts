@@ -4,7 +4,7 @@ import type { ShareReads } from '../db/writer.ts'
 import { AppError, invalidField } from '../lib/errors.ts'
 import { clientIp, ipGroup, ipv6Network } from '../lib/ip-network.ts'
 import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
-import { bearerServiceKey, bearerToken, socketToken, tokenRefusal } from './bearer.ts'
+import { bearerToken, socketToken, tokenRefusal } from './bearer.ts'
 import { guardLength, readJson } from './body.ts'
 import { operatorOf } from './command-socket.ts'
 import { isRequired } from './confirmation.ts'
@@ -135,8 +135,8 @@ export function createPipeline(core: Core, options: PipelineOptions) {
   }
 
   function identifyService({ headers }: Request): Bearer {
-    const key = bearerServiceKey(headers)
-    const id = key && options.findServiceKey(key)?.id
+    const key = bearerToken(headers)
+    const id = key === undefined ? undefined : options.findServiceKey(key)?.id
     if (id === undefined) return { key, limit: undefined }
     return { key, limit: { key: `key:${id}`, rule: limits.service }, logged: { key: id } }
   }
