@@ -26,7 +26,7 @@ export function guardLength({ headers }: Request, maxFileBytes?: number): void {
 export async function readJson(request: Request, onSlow: () => void): Promise<unknown> {
   if (!request.body) return undefined
   const startedAt = performance.now()
-  const isStreamed = request.headers.has('transfer-encoding')
+  const isStreamed = !request.headers.has('content-length')
   const bytes = isStreamed ? await readBounded(request.body) : await request.bytes()
   const isSlow = performance.now() - startedAt > slowMilliseconds
   const value = parse(bytes, request.headers.get('content-type'))
@@ -43,7 +43,6 @@ export async function readForm(request: Request) {
 }
 
 function parse(bytes: Uint8Array, contentType: string | null): unknown {
-  if (bytes.byteLength > maxBytes) throw tooLarge()
   if (bytes.byteLength === 0) return undefined
   const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase()
   if (mediaType !== 'application/json') throw invalidField('body', 'content_type')
