@@ -410,6 +410,25 @@ describe('an upload that is too large', () => {
     ])
   })
 
+  test('is refused in a streamed form also if only its other parts are too large', async () => {
+    const head = '--x\r\ncontent-disposition: form-data; name="note"\r\n\r\n'
+    const body = new ReadableStream({
+      start(controller) {
+        for (const part of [head, large, large]) controller.enqueue(part)
+        controller.close()
+      },
+    })
+    const headers = {
+      authorization: `Bearer ${ada.token}`,
+      'content-type': 'multipart/form-data; boundary=x',
+    }
+    const answer = await service.request('/v1/files', { method: 'POST', headers, body })
+    expect([answer.status, ((await answer.json()) as { error: object }).error]).toMatchObject([
+      413,
+      { details },
+    ])
+  })
+
   test('is refused before any other check, and the largest is accepted', async () => {
     const stranger = await upload(service, { token: 'x' }, new Uint8Array(1_100_000))
     expect(stranger.status).toBe(413)

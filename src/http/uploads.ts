@@ -46,7 +46,6 @@ async function receiveForm(request: Request, maxBytes: number, save: Save): Prom
       bytes.on('data', (piece) => found.push(piece)).on('error', reject)
     })
   })
-  failed.catch(() => {})
   const parsed = (act: (done: () => void) => void) => Promise.race([new Promise<void>(act), failed])
 
   async function* piecesOfFile() {
