@@ -330,6 +330,7 @@ describe('confirming a session', () => {
     ]
     const [recoveryCode] = vera.recoveryCodes
     expect(refusalOf(await prove(vera, { code: recoveryCode }))).toEqual(invalid)
+    expect(refusalOf(await prove(vera, { code: '①②③④⑤⑥' }))).toEqual(invalid)
     expect((await login(vera, recoveryCode)).status).toBe(200)
     const unknown = [401, 'invalid_credentials', 'code_invalid']
     expect(refusalOf(await prove(walt, { code: '123456' }))).toEqual(unknown)

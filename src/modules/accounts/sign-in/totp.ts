@@ -37,7 +37,7 @@ export function createCodes({ clock }: Core, factors: FactorStore) {
     /** Only for an enabled factor and without recovery codes, which are for a lost device. */
     useAuthenticator(userId: string, text: string): boolean {
       const code = text.replace(/[\s-]/g, '')
-      return isStepCode(code) && factors.isOn(userId) && useStep(userId, code)
+      return factors.isOn(userId) && useStep(userId, code)
     },
   }
 }
