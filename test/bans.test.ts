@@ -135,6 +135,13 @@ describe('a ban', () => {
         (await service.call('GET', '/v1/users/me', { token })).status
       expect([await statusOf(lost), await statusOf(kept)]).toEqual([401, 200])
       expect(await login('root@example.com', inside)).toEqual(banned)
+      const demo = await service.call('POST', '/demo/people', {
+        body: { subject: 'x', body: 'x', answer: 'x' },
+        headers: headers(inside),
+      })
+      expect([demo.status, demo.headers.get('x-error-reason')]).toEqual(banned)
+      const guests = service.sqlite.query("SELECT 1 FROM users WHERE email LIKE '%.invalid'")
+      expect(guests.get()).toBeNull()
       expect(await login('root@example.com', outside)).toEqual([200, null])
       open.close()
     },

@@ -178,9 +178,14 @@ test('the address is reserved also while no mail can be sent', async () => {
   expect((await own.call('POST', '/v1/auth/email/confirm', { body })).status).toBe(200)
   const again = await own.call('POST', '/v1/auth/register', { body: { email, password } })
   expect(again.status).toBe(409)
+  const job = own.sqlite.query("SELECT attempts FROM outbox WHERE kind = 'email_changed_mail'")
+  await waitFor(() => {
+    clock.advance(500)
+    return Number(job.values()[0]?.[0]) > 0
+  }, 'a failed attempt, to be repeated')
 })
 
-test('an address that the mail server permanently refuses leaves no failed job and no bounce', async () => {
+test('a new address leaves no failed job and no bounce when it is permanently refused, and ends none when it is not', async () => {
   await using mail = await startMailServer({
     onRcptTo: ({ address }, _session, callback) =>
       callback(
@@ -191,15 +196,19 @@ test('an address that the mail server permanently refuses leaves no failed job a
   })
   await using own = await startService({ clock, environment: { SMTP_URL: mail.url } })
   const { token } = await own.register('ada')
-  const body = { new_email: 'x@some.invalid.example', password }
-  await own.call('POST', '/v1/auth/email/change', { token, body })
-  const left = own.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'email_change_mail'")
-  await waitFor(() => {
-    clock.advance(500)
-    return left.all().length === 0
-  })
-  const me = await own.call('GET', '/v1/users/me', { token })
-  expect(me.body.email_bounced_at).toBeNull()
+  const left = own.sqlite.query('SELECT 1 FROM outbox')
+  /** Asks for a change and waits until all mails have been sent. */
+  const bouncedAfter = async (new_email: string) => {
+    await own.call('POST', '/v1/auth/email/change', { token, body: { new_email, password } })
+    await waitFor(() => {
+      clock.advance(500)
+      return left.all().length === 0
+    })
+    return (await own.call('GET', '/v1/users/me', { token })).body.email_bounced_at
+  }
+  expect(await bouncedAfter('x@some.invalid.example')).toBeNull()
+  own.sqlite.run('UPDATE users SET email_bounced_at = 1')
+  expect(await bouncedAfter('x@new.example')).not.toBeNull()
 })
 
 test('the owner may change back, and then there is nothing to undo', async () => {

@@ -194,7 +194,11 @@ describe('the export', () => {
     expect([oldest, ...listed.map(({ id }) => id)]).toEqual(fans)
   })
 
-  test.each(['logged out', 'removed'])('fails once its reader was %s', async (change) => {
+  test.each([
+    ['its reader was logged out', 'user'],
+    ['its reader was removed', 'user'],
+    ['the person was removed', 'admin'],
+  ])('fails once %s', async (change, role) => {
     await using service = await startService()
     const root = await service.registerAs('admin')
     const { a, b, conversationId } = await service.pair()
@@ -202,10 +206,12 @@ describe('the export', () => {
     for (let n = 0; n < 600; n++)
       await service.callInProcess('POST', messages, { token: b.token, body: { body: 'hello' } })
     const { token, refreshToken: refresh_token } = a
-    const answer = await service.request(path, { headers: { authorization: `Bearer ${token}` } })
+    const [read, by] =
+      role === 'admin' ? [`/v1/admin/users/${a.id}/export`, root.token] : [path, token]
+    const answer = await service.request(read, { headers: { authorization: `Bearer ${by}` } })
     const reader = answer.body?.getReader()
     await reader?.read()
-    if (change === 'removed')
+    if (change.endsWith('removed'))
       await service.call('DELETE', `/v1/admin/users/${a.id}`, { token: root.token })
     else await service.call('POST', '/v1/auth/logout', { token, body: { refresh_token } })
     const readOn = async () => {

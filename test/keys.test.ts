@@ -68,6 +68,13 @@ test('a retired key stays published for 75 minutes and is then refused', async (
   expect(await published(service)).toContain(kidOf(ada.token))
   clock.advance(76 * 60_000)
   expect(await published(service)).not.toContain(kidOf(ada.token))
+  const retired = service.sqlite.query(
+    "SELECT kid, private_key = '' AS isForgotten FROM signing_keys WHERE state = 'retired'",
+  )
+  expect(retired.all()).toEqual([{ kid: kidOf(ada.token), isForgotten: 1 }])
+  age(service)
+  await rotate(service)
+  await waitFor(() => !retired.values().flat().includes(kidOf(ada.token)))
 })
 
 test('the rotation is in the audit log', async () => {

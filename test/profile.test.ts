@@ -368,6 +368,16 @@ describe('the first admin', () => {
     expect(await service.accounts.offerSetUp()).toBeUndefined()
   })
 
+  test('is not created once there is an admin', async () => {
+    await using service = await startService()
+    const token = await service.accounts.offerSetUp()
+    await service.registerAs('admin')
+    const { status, body } = await service.call('POST', '/v1/auth/set-up', {
+      body: { ...form, token },
+    })
+    expect([status, Object.keys(body.error.details)]).toEqual([400, ['token']])
+  })
+
   test('needs a token of this service, and a newer start invalidates older ones', async () => {
     await using service = await startService()
     const first = await service.accounts.offerSetUp()

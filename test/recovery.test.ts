@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { createPasswords } from '../src/modules/accounts/sign-in/passwords.ts'
 import { codeOf } from './support/authenticator.ts'
 import { createTestClock } from './support/clock.ts'
 import { startMailServer } from './support/mail.ts'
@@ -477,6 +478,12 @@ describe('hashing', () => {
     expect((await login).status).toBe(200)
     await Promise.all(waiting)
     expect(asked.indexOf('correct horse')).toBeLessThan(9)
+  })
+
+  test('takes as long for an empty password, which the runtime would refuse at once', async () => {
+    const { asked, passwordCost } = startHasher()
+    expect(await createPasswords(passwordCost).matches('', undefined)).toBe(false)
+    expect(asked).toEqual([expect.stringMatching(/./s)])
   })
 
   test('during which the session ends is refused for that', async () => {
