@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
+import { createOpenAnswers } from '../src/http/open-answers.ts'
 import { upload } from './support/files.ts'
 import { startService } from './support/service.ts'
 import { askFrom, headFrom } from './support/socket.ts'
@@ -63,6 +64,21 @@ describe('unread responses', async () => {
   test('of a hundred clients lock out neither them nor others', async () => {
     using _ = await hold(Array.from({ length: 100 }, (_, n) => `127.0.1.${n + 1}`))
     expect([await statusFor('127.0.1.1'), await statusFor('127.0.0.1')]).toEqual(['200', '200'])
+  })
+
+  test('of clients that never return are forgotten', () => {
+    let looks = 0
+    const requestIP = () => {
+      looks++
+      return null
+    }
+    const answers = createOpenAnswers(() => ({ requestIP }))
+    const request = new Request('http://localhost')
+    for (let n = 0; n < 4_096; n++) {
+      const context = { ip: `10.0.${n >> 8}.${n & 255}` }
+      answers.add({ request, context } as never)
+    }
+    expect(looks).toBe(4_096) // each once
   })
 
   test('end with the idle timeout of the runtime', async () => {

@@ -285,6 +285,17 @@ describe('the system', () => {
     expect(Math.abs((busy?.p50 ?? 0) - 50)).toBeLessThan(0.5)
     expect(Math.abs((busy?.p99 ?? 0) - 99)).toBeLessThan(1)
     expect([quiet?.p50, quiet?.p99]).toEqual([null, null])
+    clock.advance(60 * 60_000)
+    expect(history.list()).toEqual([expect.objectContaining({ at: 120_000 })])
+  })
+
+  test('counts in the present minute after the clock was set back', () => {
+    const clock = createTestClock(3_600_000)
+    const history = createRequestHistory(clock)
+    clock.setBack(600_000)
+    history.countRequest(200, 1)
+    clock.advance(60_000)
+    expect(history.list()).toContainEqual(expect.objectContaining({ at: 3_000_000, requests: 1 }))
   })
 
   test('warns of missing settings', async () => {
@@ -348,17 +359,6 @@ describe('admins', () => {
     expect([again.status, again.headers.get('x-error-reason')]).toEqual([429, 'mail_throttled'])
     expect(audited(service, 'password_reset_requested')).toEqual([['user', ada.id]])
     expect(audited(service, 'password_reset_requested')).not.toEqual([['user', root.id]])
-  })
-
-  test('remove a user as the user could', async () => {
-    await using people = await openPeople()
-    const { ask, service, ada, root } = people
-    expect((await ask('DELETE', '')).status).toBe(204)
-    expect((await ask('GET', '')).status).toBe(404)
-    expect((await service.call('GET', '/v1/users/me', { token: ada.token })).status).toBe(401)
-    await service.register('ada') // the address is free again
-    const own = await service.call('DELETE', `/v1/admin/users/${root.id}`, { token: root.token })
-    expect([own.status, own.headers.get('x-error-reason')]).toEqual([409, 'last_admin'])
     const [, token] = /\/reset-password\?\S*#token=([\w-]+)/.exec(service.log()) ?? []
     for (const disabled of [true, false]) await ask('PATCH', '', { disabled })
     const { body } = await service.call('POST', '/v1/auth/password/reset', {
@@ -371,6 +371,17 @@ describe('admins', () => {
     clock.advance(1_000)
     await waitFor(() => service.sqlite.query('SELECT 1 FROM outbox').get() === null)
     expect(service.log().match(/\/reset-password\?/g)).toHaveLength(1)
+  })
+
+  test('remove a user as the user could', async () => {
+    await using people = await openPeople()
+    const { ask, service, ada, root } = people
+    expect((await ask('DELETE', '')).status).toBe(204)
+    expect((await ask('GET', '')).status).toBe(404)
+    expect((await service.call('GET', '/v1/users/me', { token: ada.token })).status).toBe(401)
+    await service.register('ada') // the address is free again
+    const own = await service.call('DELETE', `/v1/admin/users/${root.id}`, { token: root.token })
+    expect([own.status, own.headers.get('x-error-reason')]).toEqual([409, 'last_admin'])
   })
 
   test('can do so on the command line, too', async () => {
@@ -461,14 +472,21 @@ describe('the request log', () => {
   })
 
   test('shows wrong passwords, up to 60 a minute', async () => {
-    await using service = await startService()
-    for (let n = 0; n < 70; n++) {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const guess = async (n: number) => {
       const body = { email: `nobody${n}@example.com`, password: 'wrong password' }
       await service.call('POST', '/v1/auth/login', { body })
     }
+    for (let n = 0; n < 70; n++) await guess(n)
     expect(lines(service).map(({ code }) => code)).toEqual(Array(60).fill('invalid_credentials'))
-    await service.stop()
+    clock.advance(60_000)
     expect(service.log()).toContain('"counts":{"401 POST /v1/auth/login":10}')
+    await guess(70)
+    expect(lines(service)).toHaveLength(61)
+    await service.call('GET', '/v1/users/me')
+    await service.stop()
+    expect(service.log()).toContain('"counts":{"401 GET /v1/users/me":1}')
   })
 
   test('names the service key', async () => {
