@@ -359,6 +359,8 @@ describe('guessing', () => {
       clock.advance(60_000)
       expect((await guess(service, email)).status).toBe(401)
       expect((await guess(service, email, 'correct horse')).status).toBe(429)
+      clock.setBack(30 * 86_400_000)
+      expect((await guess(service, email)).headers.get('retry-after')).toBe('60')
       clock.advance(60_000)
       const right = await guess(service, email, 'correct horse')
       expect(right.status).toBe(email.startsWith('ada') ? 200 : 401)

@@ -102,6 +102,8 @@ export function createLoginThrottle({ clock, config }: Core) {
     const wait = (attempts.at(-1)?.at ?? 0) + pauseMilliseconds - now
     if (attempts.length >= failures.count && wait > 0) {
       if (isKnown()) return
+      // If the clock was set back, the pause begins now.
+      attemptsByName.set(name, attempts)
       throw throttled('login_throttled', wait)
     }
     attemptsByName.set(
