@@ -10,7 +10,9 @@ const run = (line: string, directory: string) => hostline(line.split(' '), direc
 const actors = "SELECT actor_type, actor_id FROM audit_log WHERE action = 'role_changed'"
 
 test('only the owner of the data directory can open the socket, which is removed with the server', async () => {
+  const before = process.umask()
   await using service = await startService()
+  expect(process.umask()).toBe(before)
   const path = join(service.directory, 'hostline.sock')
   const { mode } = statSync(path)
   expect([statSync(path).isSocket(), mode & 0o777]).toEqual([true, 0o600])

@@ -202,6 +202,10 @@ describe('users created by the platform', () => {
     const [, link = ''] = /#token=([\w-]{43})/.exec(mail) ?? []
     const former = await service.call('POST', '/v1/auth/verify-email', { body: { token: link } })
     expect(former.status).toBe(400)
+    await feed('PATCH', `/users/${fay.id}`, { email: 'fay@new.example' })
+    await waitFor(() => service.sqlite.query('SELECT 1 FROM outbox').get() === null)
+    const links = service.logged.filter((it) => /fay@new\.example.*verify-email/s.test(it))
+    expect(links).toEqual([mail]) // at most one a minute
   })
 
   test('with a new address no longer have links mailed to the former one, nor its bounce', async () => {

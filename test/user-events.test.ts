@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { DomainEvent } from '../src/lib/events.ts'
 import { codeOf } from './support/authenticator.ts'
+import { png, upload } from './support/files.ts'
 import { startService, type TestService } from './support/service.ts'
 
 let service: TestService
@@ -29,11 +30,30 @@ test('webhooks get new, changed and removed users, and pictures', async () => {
 test('an admin’s change of a user is one event, an empty change none', async () => {
   const [admin, { id }] = [await service.registerAs('admin'), await service.register()]
   taken()
-  const body = { email_verified: true, role: 'host' }
+  const body = { email_verified: true, role: 'host', disabled: false }
   const change = () => service.call('PATCH', `/v1/admin/users/${id}`, { token: admin.token, body })
   await change()
   await change()
   expect(taken()).toEqual([{ type: 'user.updated', ids: { user_id: id } }])
+  const audited = service.sqlite.query(
+    'SELECT action FROM audit_log WHERE actor_id = ? AND target_id = ? ORDER BY id',
+  )
+  expect(audited.values(admin.id, id).flat()).toEqual([
+    'account_adopted',
+    'email_verified',
+    'role_changed',
+    'role_changed',
+  ])
+})
+
+test('a picture that is lost with its file is an event', async () => {
+  const { id, token } = await service.register()
+  const { body: file } = await upload(service, { token }, png, { type: 'image/png' })
+  const body = { avatar_url: file.file_url }
+  await service.call('PATCH', '/v1/users/me', { token, body })
+  taken()
+  await service.call('DELETE', `/v1/files/${file.id}`, { token })
+  expect(taken()).toEqual([{ type: 'user.updated', ids: { user_id: id }, fileUrl: null }])
 })
 
 test('a second factor is an event, on and off', async () => {
