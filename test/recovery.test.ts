@@ -317,9 +317,9 @@ describe('changing the password', () => {
   })
 })
 
-test('a reset closes every socket, a change those of the other sessions', async () => {
+test('a reset and an undone change of address close every socket, a change of the password those of the other sessions', async () => {
   await using started = await startWithMail({ listen: true })
-  const { service } = started
+  const { service, mail } = started
   const laptop = await join(started, 'ada')
   const phone = await service.login(laptop.email)
   const [onLaptop, onPhone] = [await service.connect(laptop), await service.connect(phone)]
@@ -328,9 +328,20 @@ test('a reset closes every socket, a change those of the other sessions', async 
   expect(await onPhone.closed).toBe(4403)
   await onLaptop.settled()
   const token = await forgot(started, laptop)
-  const reset = { token, password: 'yet another horse' }
-  await service.call('POST', '/v1/auth/password/reset', { body: reset })
+  const password = 'correct horse'
+  await service.call('POST', '/v1/auth/password/reset', { body: { token, password } })
   expect(await onLaptop.closed).toBe(4403)
+  const again = await service.login(laptop.email)
+  const socket = await service.connect(again)
+  const mailed = (page: string) =>
+    waitFor(() => mail.mails.find(({ link }) => link.includes(`/${page}?`)), page)
+  const call = (path: string, of: object) =>
+    service.call('POST', `/v1/auth/email/${path}`, { token: again.token, body: of })
+  await call('change', { new_email: 'ada@new.example', password })
+  await call('confirm', { token: tokenOf((await mailed('change-email')).link) })
+  await socket.settled()
+  await call('undo', { token: tokenOf((await mailed('undo-email')).link) })
+  expect(await socket.closed).toBe(4403)
 })
 
 describe('guessing', () => {
