@@ -211,6 +211,18 @@ describe('group commit', () => {
     expect(writer.notes()).toEqual(['one', 'two'])
   })
 
+  test('nothing is committed while commits are held', async () => {
+    await using db = startWriter()
+    const writes = [db.write(db.add('before'))]
+    db.hold()
+    writes.push(db.write(db.add('meanwhile')))
+    await turns()
+    expect(db.notes()).toEqual([])
+    db.resume()
+    await Promise.all(writes)
+    expect(db.notes()).toEqual(['before', 'meanwhile'])
+  })
+
   test('an asynchronous function is refused', async () => {
     await using db = startWriter()
     expect(await outcome(db.write(async () => 1))).toBe('write takes a synchronous function')

@@ -105,7 +105,7 @@ export function createWriter(options: WriterOptions) {
   }
 
   function scheduleFlush() {
-    if (flushScheduled || isHeld) return
+    if (flushScheduled) return
     flushScheduled = true
     setImmediate(flush)
   }
