@@ -60,6 +60,9 @@ test('a backup contains the files, and a restore brings them back', async () => 
   })
   expect(readdirSync(workshop.path).filter((name) => name.startsWith('one.db'))).toEqual(['one.db'])
   const target = at('restored')
+  // A killed restore left these.
+  mkdirSync(join(target, 'files.restoring', 'left'), { recursive: true })
+  writeFileSync(join(target, 'hostline.db.restoring'), 'left')
   expect(await hostline(['restore', at('one.db')], target)).toMatchObject({ exitCode: 0, err: '' })
   expect(contents(target)).toEqual(all)
   expect(Buffer.compare(readFileSync(join(target, 'files', String(whole))), large)).toBe(0)

@@ -131,7 +131,6 @@ async function readPieces(
  *  @returns true for a backup, even one with no files; false for a plain database
  *  @throws Error when a file is damaged */
 export async function unpackFiles(copy: string, directory: string): Promise<boolean> {
-  rmSync(directory, { recursive: true, force: true })
   const database = openErasing(copy)
   try {
     if (!hasTable(database, 'backup_files')) return false

@@ -4,7 +4,6 @@ import {
   existsSync,
   lchownSync,
   linkSync,
-  lstatSync,
   readdirSync,
   realpathSync,
   renameSync,
@@ -142,8 +141,7 @@ function chownToDirectoryOwner(directory: string, hasFiles: boolean) {
   const names = hasFiles ? ['', ...readdirSync(join(directory, filesDirectory))] : []
   const files = names.map((name) => join(filesDirectory, name))
   for (const name of [databaseFile, lockFile, ...files]) {
-    const path = join(directory, name)
-    if (lstatSync(path, { throwIfNoEntry: false })) lchownSync(path, uid, gid)
+    lchownSync(join(directory, name), uid, gid)
   }
 }
 
