@@ -344,12 +344,17 @@ describe('failure', () => {
     const full = () => {
       throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
     }
-    const results = await Promise.all([
-      outcome(db.write(db.add('before'))),
-      outcome(db.write(full)),
-      outcome(db.write(db.add('after'))),
-    ])
-    expect([results, db.notes()]).toEqual([['unavailable', 'unavailable', 'unavailable'], []])
+    const refuse = () => {
+      throw new Error('no')
+    }
+    for (const first of [db.add('before'), refuse]) {
+      const results = await Promise.all([
+        outcome(db.write(first)),
+        outcome(db.write(full)),
+        outcome(db.write(db.add('after'))),
+      ])
+      expect([results, db.notes()]).toEqual([['unavailable', 'unavailable', 'unavailable'], []])
+    }
   })
 
   test('after closing nothing more is accepted', async () => {

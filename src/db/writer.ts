@@ -151,7 +151,7 @@ export function createWriter(options: WriterOptions) {
     try {
       count = runUntilTimeout(tasks, run)
     } catch (error) {
-      rethrowStorageFailure(error)
+      if (isStorageFailure(error)) throw error
       rollback.run()
       begin.run()
       // A savepoint costs as much as a message, so only a batch in which a task has thrown uses them.
@@ -189,17 +189,12 @@ export function createWriter(options: WriterOptions) {
     try {
       run(task)
     } catch (error) {
-      rethrowStorageFailure(error)
+      if (isStorageFailure(error)) throw error
       rollbackToSavepoint.run()
       task.callbacks = []
       task.outcome = { error }
     }
     release.run()
-  }
-
-  // SQLite may have rolled back the transaction itself (disk full, I/O error): then the whole batch is lost.
-  function rethrowStorageFailure(error: unknown) {
-    if (isStorageFailure(error) || !sqlite.inTransaction) throw error
   }
 
   function fail(batch: Task[], error: unknown) {
@@ -270,6 +265,7 @@ export function createWriter(options: WriterOptions) {
   return { write, afterCommit, shareReads, isHealthy: () => healthy, hold, resume, close }
 }
 
+/** SQLite may have rolled back the transaction itself: then the whole batch is lost. */
 function isStorageFailure(error: unknown) {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY)/.test(code)
