@@ -67,6 +67,10 @@ async function turns(count = 20) {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
 }
 
+const full = () => {
+  throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+}
+
 async function outcome(promise: Promise<unknown>) {
   return promise.then(
     () => 'done',
@@ -341,9 +345,6 @@ describe('failure', () => {
 
   test('a full disk in the middle of a batch loses the whole batch', async () => {
     await using db = startWriter()
-    const full = () => {
-      throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
-    }
     const refuse = () => {
       throw new Error('no')
     }
@@ -355,6 +356,13 @@ describe('failure', () => {
       ])
       expect([results, db.notes()]).toEqual([['unavailable', 'unavailable', 'unavailable'], []])
     }
+  })
+
+  test('the writes behind a failed batch are committed', async () => {
+    await using db = startWriter()
+    const failed = outcome(db.write(full))
+    const last = Array.from({ length: 256 }, (_, n) => outcome(db.write(db.add(`${n}`)))).at(-1)
+    expect([await failed, await last, db.notes()]).toEqual(['unavailable', 'done', ['255']])
   })
 
   test('after closing nothing more is accepted', async () => {
