@@ -141,7 +141,7 @@ export function bucket(text: string): Bucket {
   const url = URL.parse(text)
   const [, name, prefix = ''] = /^\/([^/]+)(?:\/(.*?))?\/?$/.exec(url?.pathname ?? '') ?? []
   const isS3 = url?.protocol === 's3:' && url.username !== '' && url.password !== ''
-  if (!isS3 || url.host === '' || name === undefined || url.hash !== '' || !isEscaped(text)) {
+  if (!isS3 || name === undefined || url.hash !== '' || !isEscaped(text)) {
     throw new Error(`be an address such as ${bucketForm}`)
   }
   const { region = 'us-east-1', tls = 'on', ...others } = Object.fromEntries(url.searchParams)

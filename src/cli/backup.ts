@@ -60,7 +60,7 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
 
 function mustHaveRoom(target: string, { minFreeBytes }: Config) {
   const folder = dirname(target)
-  if (minFreeBytes === 0 || !existsSync(folder)) return
+  if (!existsSync(folder)) return
   const free = freeBytesAt(folder)
   if (free >= minFreeBytes) return
   const left = `only ${Math.floor(free / 1_000_000)} MB are free there, less than MIN_FREE_MB`

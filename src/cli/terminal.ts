@@ -86,7 +86,7 @@ function cellOf(value: unknown): string {
   if (value === null) return '–'
   if (Array.isArray(value)) return value.join(',')
   if (typeof value !== 'object') return String(value)
-  const parts = Object.entries(value ?? {}).filter(([, part]) => part !== null)
+  const parts = Object.entries(value).filter(([, part]) => part !== null)
   return parts.map(([name, part]) => `${name}=${part}`).join(' ') || '–'
 }
 

@@ -20,11 +20,9 @@ export function createIds(clock: Clock, newest?: string): NewId {
   }
 }
 
-const lastTime = 2 ** 48 - 1
-
 /** The smallest id of a time (ms since the epoch). */
 export function firstIdAt(time: number): string {
-  return `${encodeTime(Math.min(Math.max(time, 0), lastTime), 10)}${'0'.repeat(16)}`
+  return `${encodeTime(Math.max(time, 0), 10)}${'0'.repeat(16)}`
 }
 
 export const timeOfId = (id: string): number => decodeTime(id)

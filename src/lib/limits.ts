@@ -71,7 +71,8 @@ export class TokenBucket {
     return true
   }
 
+  /** After a refusal. */
   get waitMilliseconds(): number {
-    return Math.max(0, (1 - this.#tokens) * this.#rule.millisecondsPerToken)
+    return (1 - this.#tokens) * this.#rule.millisecondsPerToken
   }
 }
