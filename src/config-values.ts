@@ -60,10 +60,7 @@ export const smtpUrl = checked(
   },
 )
 
-export const pemFile = checked(
-  'be the path of a PEM file',
-  (text) => text.trim() !== '' && !text.includes('-----BEGIN'),
-)
+export const pemFile = checked('be the path of a PEM file', (text) => !text.includes('-----BEGIN'))
 
 /** Requires TLS of the mail server unless it is on this machine. The mail driver reads the option from the query. */
 export function requiringTls(smtpUrl: string): string {
