@@ -32,8 +32,8 @@ export function openWalReader(databasePath: string) {
   const header = Buffer.alloc(wholeIndexBytes)
   const firstCopy = header.subarray(0, indexHeaderBytes)
   const secondCopy = header.subarray(indexHeaderBytes, 2 * indexHeaderBytes)
-  const seenHeader = Buffer.alloc(indexHeaderBytes)
   let frames = Buffer.alloc(0)
+  /** The next `read` starts after it. */
   let seen: WalIndex | undefined
 
   /** Reads both copies of the header until they are equal, because a committing process writes one after the other.
@@ -58,12 +58,6 @@ export function openWalReader(databasePath: string) {
       salts: header.toString('hex', 32, 40),
       copiedFrames: header.readUInt32LE(2 * indexHeaderBytes),
     }
-  }
-
-  /** Lets the next `read` start after this position. */
-  function continueAfter(position: WalIndex | undefined) {
-    seen = position
-    seenHeader.fill(0)
   }
 
   /** @returns the number of commits in these frames */
@@ -103,25 +97,22 @@ export function openWalReader(databasePath: string) {
     resume(position: WalPosition): boolean {
       const index = readIndex()
       const isPossible = contains(index, position)
-      continueAfter(isPossible ? { ...index, ...position } : undefined)
+      seen = isPossible ? { ...index, ...position } : undefined
       return isPossible
     },
 
     /** Reads the wal from its beginning: the database file alone is the state before it. */
     resumeAtBeginning(): void {
-      continueAfter({ ...readIndex(), frame: 0 })
+      seen = { ...readIndex(), frame: 0 }
     },
 
     /** Passes the pages of every commit since the last call to `take`. Of a page that changed twice, the newer version comes
      *  later.
      *  @returns `gap` when the wal no longer contains every commit in between; the next call continues after the gap */
     read(take: TakePage): 'nothing' | 'pages' | 'gap' {
-      readHeader()
-      if (firstCopy.equals(seenHeader)) return 'nothing'
       const last = seen
       const index = readIndex()
-      continueAfter(index)
-      firstCopy.copy(seenHeader)
+      seen = index
       const from = last?.salts === index.salts ? last.frame : 0
       const commits = readFrames(index, from, take)
       // The wal was reset during the read.
