@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { createCheckpointer } from '../src/db/checkpointer.ts'
+import { type CheckpointReply, createCheckpointer } from '../src/db/checkpointer.ts'
 import { openForServer } from '../src/db/open.ts'
 import { openWal } from '../src/db/storage.ts'
 import { createWriter, type WriterOptions } from '../src/db/writer.ts'
@@ -444,6 +444,58 @@ describe('failure', () => {
     await Promise.all(writes)
     expect(db.notes()).toEqual(['a', 'b', 'c'])
   })
+})
+
+/** A checkpointer whose worker gives these replies in turn. */
+function scripted(...replies: CheckpointReply[]) {
+  const script = `const replies = ${JSON.stringify([...replies, { type: 'closed' }])}
+    self.onmessage = () => postMessage(replies.shift())`
+  const db = startWriter()
+  const happened: unknown[] = []
+  const checkpointer = createCheckpointer({
+    sqlite: db.sqlite,
+    path: db.path,
+    worker: new URL(URL.createObjectURL(new Blob([script]))),
+    log: { ...silent, warn: () => happened.push('warned') },
+    onFatal: (error) => happened.push(error),
+    hold: () => happened.push('hold'),
+    release: () => happened.push('release'),
+    interval: 0,
+    maxWalFrames: 200,
+  })
+  return {
+    happened,
+    until: (count: number) =>
+      waitFor(() => {
+        if (happened.length === count) return true
+        checkpointer.committed()
+        return false
+      }),
+    async [Symbol.asyncDispose]() {
+      await checkpointer.close()
+      await db[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const done = (walFrames: number, copiedFrames: number): CheckpointReply => ({
+  type: 'done',
+  walFrames,
+  copiedFrames,
+})
+
+test('commits are held once while the rest of a long WAL is copied, unless a reader blocks that', async () => {
+  await using run = scripted(done(300, 100), done(199, 199), done(300, 300), done(310, 310))
+  await run.until(2)
+  expect(run.happened).toEqual(['hold', 'release'])
+})
+
+test('a failed checkpoint ends the hold; one that could not sync is fatal', async () => {
+  const failed = (code: string): CheckpointReply => ({ type: 'failed', code, message: code })
+  await using run = scripted(done(300, 300), failed('SQLITE_FULL'), failed('SQLITE_IOERR_FSYNC'))
+  await run.until(4)
+  const fatal = expect.objectContaining({ code: 'SQLITE_IOERR_FSYNC' })
+  expect(run.happened).toEqual(['hold', 'release', 'warned', fatal])
 })
 
 test('the WAL is restarted repeatedly under steady writing', async () => {
