@@ -12,9 +12,6 @@ import type { Leadership, Node } from './node.ts'
 
 const longestPollMilliseconds = 1_000
 const entriesBetween = 20
-/** The maximum random part added to the lease, so that two standbys rarely claim the lead at once. If they do, the log
- *  decides. */
-const leaseJitter = 0.2
 /** A read that takes this part of the lease had to wait for the bucket. */
 const slowReadShare = 0.25
 
@@ -95,10 +92,8 @@ function noteFailure({ log }: Node, progress: StandbyProgress, error: Error) {
   progress.failure = { at: Date.now(), reason: error.message }
 }
 
-type Silence = { since: number; leaseFactor: number }
-
 async function follow(node: Node, follower: Follower, progress: StandbyProgress) {
-  const silence = { since: performance.now(), leaseFactor: 1 + Math.random() * leaseJitter }
+  const silence = { since: performance.now() }
   for (;;) {
     const outcome = await advance(node, follower, silence).catch((error: Error) => error)
     if (outcome instanceof Error) {
@@ -113,7 +108,11 @@ async function follow(node: Node, follower: Follower, progress: StandbyProgress)
   }
 }
 
-async function advance(node: Node, follower: Follower, silence: Silence): Promise<Outcome> {
+async function advance(
+  node: Node,
+  follower: Follower,
+  silence: { since: number },
+): Promise<Outcome> {
   const startedAt = performance.now()
   // A log that cannot be read may have entries.
   let entries = 1
@@ -126,9 +125,8 @@ async function advance(node: Node, follower: Follower, silence: Silence): Promis
     if (entries > 0 || isSlow) silence.since = now
   }
   await persist(node, follower)
-  // The leader acknowledges writes for its own lease.
-  const longest = follower.last().entry.lease * silence.leaseFactor
-  if (!mayLead(node, follower, performance.now() - silence.since > longest)) return 'follow'
+  const isSilent = performance.now() - silence.since > follower.last().entry.lease
+  if (!mayLead(node, follower, isSilent)) return 'follow'
   mustBeServable(node.copyPath)
   return await claimLead(node, follower)
 }
