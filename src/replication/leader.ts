@@ -220,9 +220,6 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     const due = appender.agreed().pair ? heartbeatMilliseconds() : day
     const rest = due - appender.silence()
     if (rest > 0 && !snapshots.isUrgent()) return await pause(rest, () => true)
-    // Another process may have committed.
-    capture()
-    if (needsSnapshot || pending.pages.size > 0) return
     const pinned = wal && pinForSnapshot(wal)
     await appender.append({ kind: 'beat' })
     if (pinned?.isHeld()) void snapshots.take(pinned)
@@ -257,10 +254,10 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
   /** Pins the state for a due snapshot; a failure skips it. A pinned state lets the wal grow, so it is released when the
    *  bucket does not respond in time. */
   function pinForSnapshot(from: WalReader): PinnedPages | undefined {
-    if (!snapshots.isDue() || ending) return undefined
+    if (!snapshots.isDue()) return undefined
     try {
-      const pinned = pin(from)
-      const release = () => snapshots.isRunning() || pinned?.release()
+      const pinned = pinPages(databasePath, from)
+      const release = () => snapshots.isRunning() || pinned.release()
       setTimeout(release, acknowledgeTimeoutMilliseconds).unref()
       return pinned
     } catch (error) {
@@ -269,19 +266,11 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     }
   }
 
-  /** @returns undefined when another process has committed since the wal was read */
-  function pin(from: WalReader): PinnedPages | undefined {
-    const pinned = pinPages(databasePath, from)
-    if (from.isAtEnd()) return pinned
-    pinned.release()
-    return undefined
-  }
-
   /** Uploads a snapshot and continues the log from it. */
   async function shipSnapshot() {
     capture()
     const place = appender.next()
-    const pinned = wal && pin(wal)
+    const pinned = wal && pinPages(databasePath, wal)
     if (!pinned || !place) return await pause(pollMilliseconds, () => false)
     takeBatch()
     // Pages captured from here on are newer than the snapshot.
@@ -323,7 +312,7 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
   }, stallCheckMilliseconds)
 
   return {
-    /** Must be called after each commit, of this process or another. */
+    /** Must be called after each commit. */
     capture,
 
     /** Starts shipping; the database must be open. */
