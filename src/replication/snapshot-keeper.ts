@@ -45,7 +45,7 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
   /** Another node, an operator or a rule of the store may have removed or replaced what the leader has written. */
   async function look() {
     // The bucket may be away.
-    if (!isRunning && isRestorable) await (newest ? lookAt(newest) : find()).catch(() => {})
+    if (isRestorable) await (newest ? lookAt(newest) : find()).catch(() => {})
   }
 
   async function lookAt(known: TakenSnapshot) {
