@@ -465,6 +465,7 @@ function scripted(...replies: CheckpointReply[]) {
   })
   return {
     happened,
+    committed: checkpointer.committed,
     until: (count: number) =>
       waitFor(() => {
         if (happened.length === count) return true
@@ -483,19 +484,29 @@ const done = (walFrames: number, copiedFrames: number): CheckpointReply => ({
   walFrames,
   copiedFrames,
 })
+const failed = (code: string): CheckpointReply => ({ type: 'failed', code, message: code })
 
 test('commits are held once while the rest of a long WAL is copied, unless a reader blocks that', async () => {
-  await using run = scripted(done(300, 100), done(199, 199), done(300, 300), done(310, 310))
-  await run.until(2)
-  expect(run.happened).toEqual(['hold', 'release'])
+  const full = failed('SQLITE_FULL')
+  const replies = [done(300, 100), full, done(199, 199), full, done(300, 300), done(310, 310)]
+  await using run = scripted(...replies)
+  await run.until(4)
+  expect(run.happened).toEqual(['warned', 'warned', 'hold', 'release'])
 })
 
 test('a failed checkpoint ends the hold; one that could not sync is fatal', async () => {
-  const failed = (code: string): CheckpointReply => ({ type: 'failed', code, message: code })
-  await using run = scripted(done(300, 300), failed('SQLITE_FULL'), failed('SQLITE_IOERR_FSYNC'))
+  const replies = [done(300, 300), failed('SQLITE_FULL'), failed('SQLITE_IOERR_FSYNC')]
+  await using run = scripted(...replies)
   await run.until(4)
   const fatal = expect.objectContaining({ code: 'SQLITE_IOERR_FSYNC' })
   expect(run.happened).toEqual(['hold', 'release', 'warned', fatal])
+})
+
+test('a checkpoint that ends while the server stops holds no commits', async () => {
+  const run = scripted(done(300, 300))
+  run.committed()
+  await run[Symbol.asyncDispose]()
+  expect(run.happened).toEqual([])
 })
 
 test('the WAL is restarted repeatedly under steady writing', async () => {
