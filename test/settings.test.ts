@@ -58,6 +58,8 @@ test('a change has effect at once, keeps the others, and null is the default', a
   expect(answer.body).toEqual(expected)
   expect(await read()).toEqual(expected)
   expect((await change({ platform_name: null, links: null, accent: null })).body).toEqual(defaults)
+  // A default may change with the configuration.
+  expect(service.sqlite.query('SELECT name FROM settings').all()).toEqual([])
 })
 
 test('changes of the same moment are all kept', async () => {
