@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
+import { stopServers } from '../src/listen.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { shim, size, testAtLength } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
@@ -53,6 +54,18 @@ async function startTalks() {
     [Symbol.dispose]: () => directory[Symbol.dispose](),
   }
 }
+
+test('a stop takes no new connection while it finishes a request', async () => {
+  const { promise: body, resolve: answer } = Promise.withResolvers<string>()
+  const server = Bun.serve({ port: 0, fetch: async () => new Response(await body) })
+  const running = fetch(server.url)
+  await waitFor(() => server.pendingRequests === 1)
+  const stopped = stopServers([server])
+  const late = await fetch(server.url, { keepalive: false }).catch((error: Error) => error)
+  answer('done')
+  expect([late instanceof Error, await (await running).text()]).toEqual([true, 'done'])
+  await stopped
+})
 
 // On a slow disk a request is accepted, and its message stored, before its response is sent.
 const testWithShim = tools.gcc ? testAtLength : test.skip
