@@ -30,8 +30,8 @@ export function createSchemas() {
   }
 
   /** Gives fields without words of their own those of their name. */
-  function describeFields({ type, properties }: Json) {
-    if (type !== 'object' || properties === undefined) return
+  function describeFields({ properties }: Json) {
+    if (properties === undefined) return
     const fields = properties as Record<string, Json>
     for (const [name, field] of Object.entries(fields)) {
       const words = fieldWords[name]
