@@ -179,7 +179,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       publish('ticket.created', message)
       const item = desk.get(ticket.id)
       afterCommit(() => {
-        if (draft.isAdmin) sendToOwner(item)
+        sendToOwner(item)
         hub.sendToAdmins(deskFrame('ticket_created', deskTicketListItemView(item)))
       })
       return ticket
