@@ -37,6 +37,16 @@ describe('a socket with support events', () => {
     expect(ada.frames).toEqual([{ type: 'ticket_updated', ticket: body.data[0] }])
   })
 
+  test('gets the end of waiting of removed people as an admin, without their names', async () => {
+    await using sockets = await openSockets()
+    const { d, root } = sockets
+    await d.open()
+    await d.service.call('DELETE', `/v1/admin/users/${d.ada.id}`, { token: d.root.token })
+    const { ticket } = await root.next('ticket_updated')
+    expect(ticket).toEqual((await d.list()).data[0])
+    expect(ticket.waiting_since).toBeNull()
+  })
+
   test('gets changes of a ticket: its owner in the form of their list, admins in that of the desk', async () => {
     await using sockets = await openSockets()
     const { d, ada, root } = sockets

@@ -154,9 +154,10 @@ export function createAccountParts(core: Core, parts: Parts) {
       mustNotBeLastAdmin(user)
       oneTimeTokens.deleteOfUser(id)
       factors.deleteOfUser(id)
-      forget(id)
       core.outbox.add('erasure', { user_id: id, is_purge: isPurge })
       changeAccess(id, erased(id, core.clock.now()))
+      // Afterwards, because the modules publish what they change, and it must not contain the name.
+      forget(id)
       const external = user.externalId === null ? {} : { external_id: user.externalId }
       core.events.publish({ type: 'user.deleted', ids: { user_id: id, ...external } })
       const action = isPurge ? 'purge_requested' : 'user_deleted'

@@ -77,8 +77,10 @@ export function createSupport(core: Core, neighbours: Neighbours) {
    *  @returns the id of the last one; undefined when there was none */
   function endWaiting(userId: string): string | undefined {
     const waiting = store.listWaiting(userId, endedAtOnce)
-    const changes = { waitingSince: null, inboxDueAt: null }
-    for (const { id, updatedAt } of waiting) store.update(id, { ...changes, updatedAt })
+    for (const { id, updatedAt } of waiting) {
+      store.update(id, { waitingSince: null, inboxDueAt: null, updatedAt })
+      changes.publishUpdate(id)
+    }
     return waiting.at(-1)?.id
   }
 

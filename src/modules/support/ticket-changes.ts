@@ -172,6 +172,8 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
   }
 
   return {
+    publishUpdate,
+
     open(row: NewTicketRow, draft: TicketDraft): TicketRow {
       const opened = store.insert(row)
       const message = append(opened, draft, opened.createdAt)
