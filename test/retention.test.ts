@@ -40,9 +40,9 @@ function framesTo({ hub }: TestService, { id: userId }: Person) {
 }
 
 /** A service in which two people wrote three messages, the last of them on the 40th day. */
-async function open() {
+async function open(options: { listen?: boolean } = {}) {
   const clock = createTestClock()
-  const service = await startService({ clock })
+  const service = await startService({ clock, ...options })
   const admin = await service.registerAs('admin')
   const people = await service.pair()
   const { a, b, conversationId } = people
@@ -193,6 +193,19 @@ describe('messages older than message_retention_days', () => {
     expect(await it.get(it.b, it.path)).toMatchObject({ unread_count: 1, first_seq: 3 })
     it.clock.advance(2 * day)
     await waitFor(async () => (await fetchFile(it.service, file.body.file_url)).status === 404)
+  })
+
+  test('are no position of a socket that opens afterwards: it reconnects without a resync', async () => {
+    await using it = await open({ listen: true })
+    await it.say('one')
+    await setDays(it.service, it.admin, { message_retention_days: 1 })
+    await it.night()
+    await it.night()
+    const first = await it.service.connect(it.b, '&events=ready')
+    const { newest_message_id } = await first.next('ready')
+    const again = await it.service.connect(it.b, `&since=${newest_message_id}`)
+    await again.settled()
+    expect(again.frames).toEqual([])
   })
 
   test('stay from a reported one on, until the report is resolved', async () => {

@@ -86,7 +86,7 @@ export function createCatchUp(store: InboxStore) {
 
   const replay: Replay = {
     read: readParts,
-    position: (userId) => store.findPosition(userId) || lowestId,
+    position: (userId) => store.findKnownId(store.findPosition(userId)) || lowestId,
   }
 
   return {

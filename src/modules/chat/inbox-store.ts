@@ -149,7 +149,8 @@ export function createInboxStore(orm: Orm) {
     ): MessageKey[] => keys.all(conversationId, seq, lastSeq, userId, limit),
     listMessages: (wanted: readonly MessageKey[]): MessageRow[] =>
       wanted.flatMap(({ conversationId, seq }) => one.get(conversationId, seq) ?? []),
-    /** @returns the id after which the user's next messages come, or an empty text without a conversation */
+    /** @returns the id after which the user's next messages come, perhaps of a forgotten message; or an empty text without a
+     *  conversation */
     findPosition(userId: string): string {
       const ids = [0, 1].map((isArchived) => lastActivity.get(userId, isArchived)?.id ?? '')
       return ids.sort().at(-1) ?? ''
