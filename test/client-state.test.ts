@@ -411,6 +411,28 @@ test('notifications and tickets follow their frames', async () => {
   expect(notifications.getSnapshot().items).toMatchObject([{ read: true }])
 })
 
+test('a receipt covers the copy of an own broadcast, which does not come over the channel', async () => {
+  await using chat = await startChat()
+  const { client, conversationId, service, user, friend } = chat
+  service.sqlite.run("UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?", [user.id])
+  const { token } = await service.issueKey()
+  await service.call('PUT', `/v1/service/follows/${user.id}/${friend.id}`, { token })
+  await client.connect()
+  await client.request('POST /v1/chat/broadcast', { body: { body: 'live at nine' } })
+  const [inbox, thread] = [openInbox(client), openThread(client, conversationId)]
+  const shown = () => [
+    inbox.getSnapshot().items[0]?.participant_read_up_to,
+    thread.getSnapshot().conversation?.participant_read_up_to,
+  ]
+  const id = await waitFor(() => inbox.getSnapshot().items[0]?.last_message?.id)
+  await waitFor(() => thread.getSnapshot().items.some((message) => message.id === id))
+  const path = `/v1/chat/conversations/${conversationId}/read`
+  await service.call('PUT', path, { token: friend.token })
+  await waitFor(() => shown().every((one) => one === id))
+  inbox.close()
+  thread.close()
+})
+
 test('an outbox keeps refused messages until they are sent again', async () => {
   await using chat = await startChat()
   const { client, conversationId, proxy, messagesPath } = chat

@@ -146,8 +146,13 @@ export function openInbox(client: Client) {
     conversation_read: ({ conversation_id, unread_count }) =>
       showUnread(conversation_id, unread_count),
     marked_read: ({ conversation_id, message_id }) => showUnread(conversation_id, 0, message_id),
-    read_receipt: ({ conversation_id, message_id = client.newestMessageId() ?? null }) =>
-      list.change(conversation_id, () => ({ participant_read_up_to: message_id })),
+    read_receipt({ conversation_id: id, message_id }) {
+      const upTo = message_id ?? client.newestMessageId() ?? null
+      list.change(id, ({ last_message }) => {
+        if (message_id === undefined && isBeyond(last_message, upTo)) refreshLater(id)
+        return { participant_read_up_to: upTo }
+      })
+    },
     message_deleted: ({ conversation_id: id }) =>
       list.edit(() => void (list.find(id) && refreshLater(id))),
   })
@@ -167,6 +172,11 @@ export function openInbox(client: Client) {
     },
   }
 }
+
+/** Whether a message is newer than the newest delivered one: a copy of an own broadcast does not come over the channel. Only the
+ *  service knows whether a receipt for everything covers it. */
+const isBeyond = (message: { id: string } | null | undefined, upTo: string | null) =>
+  (message?.id ?? '') > (upTo ?? '')
 
 /** The id that orders conversations of one millisecond. */
 const activityOf = ({ id, last_message }: ConversationListItem) => last_message ?? { id }
@@ -241,8 +251,13 @@ export function openThread(client: Client, conversationId: string) {
     conversation_updated: ({ conversation }) =>
       conversation.id === conversationId && changeConversation(() => conversation),
     // Without an id everything so far is read: later messages have greater ids.
-    read_receipt: ({ message_id = client.newestMessageId() ?? null, ...frame }) =>
-      isHere(frame) && changeConversation(() => ({ participant_read_up_to: message_id })),
+    read_receipt({ message_id, ...frame }) {
+      if (!isHere(frame)) return
+      const upTo = message_id ?? client.newestMessageId() ?? null
+      changeConversation(() => ({ participant_read_up_to: upTo }))
+      if (message_id === undefined && isBeyond(getSnapshot().items.at(-1), upTo))
+        void actions.reload()
+    },
     outbox: showWaiting,
   })
   return {
