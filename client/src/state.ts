@@ -27,7 +27,8 @@ import { createStore, type ListState, listen, newestFirst, openList } from './li
 export type { ListState, Opened, Store, Used } from './list.ts'
 
 export type ThreadState = ListState<Message> & {
-  /** As the inbox shows it; undefined until it is loaded. */
+  /** As the inbox shows it, but `last_message`, `unread_count` and `updated_at` are from the last load; undefined until
+   *  it is loaded. */
   conversation: ConversationListItem | undefined
   /** Own messages that are not sent yet. */
   waiting: readonly QueuedMessage[]
