@@ -143,6 +143,26 @@ test('an inbox has no hole after an outage in which much has happened', async ()
   inbox.close()
 })
 
+test('a row of a later page that changes is shown with its page', async () => {
+  await using chat = await startChat()
+  const [known] = await gather(chat, 35)
+  const { client, service } = chat
+  const { token } = await service.issueKey()
+  await client.connect()
+  const inbox = await readyInbox(client)
+  const body = { state: 'read_only' }
+  await service.call('PATCH', `/v1/service/conversations/${known?.id}`, { token, body })
+  await service.call('PATCH', `/v1/service/conversations/${inbox.getSnapshot().items[0]?.id}`, {
+    token,
+    body,
+  })
+  await waitFor(() => inbox.getSnapshot().items[0]?.state === 'read_only')
+  expect(inbox.getSnapshot().items).toHaveLength(30)
+  await expectAll(client, await loadAll(inbox))
+  expect(inbox.getSnapshot().items.find(({ id }) => id === known?.id)?.state).toBe('read_only')
+  inbox.close()
+})
+
 test('a mark that is sent while an inbox loads hides no later message', async () => {
   const storage = pageStorage()
   await using chat = await startChat({ storage })

@@ -103,6 +103,13 @@ export function openList<T extends Row, More extends object>(
     set({ ...part, items: isOldestFirst ? unique.reverse() : unique })
   }
 
+  /** Whether a row belongs to a page that is not loaded yet. */
+  function isBelow(row: T): boolean {
+    const last = isOldestFirst ? items()[0] : items().at(-1)
+    const isUnknown = items().every(({ id }) => id !== row.id)
+    return store.getSnapshot().hasMore && isUnknown && last !== undefined && order(row, last) > 0
+  }
+
   function edit(change: () => void) {
     edits?.push(change)
     change()
@@ -178,7 +185,8 @@ export function openList<T extends Row, More extends object>(
     /** Changes the state now, and again after a load that is under way. */
     edit,
     find: (id: string) => items().find((row) => row.id === id),
-    put: (row: T) => edit(() => show([row, ...items()])),
+    /** Leaves out a row that comes with a later page: before it would be a gap. */
+    put: (row: T) => edit(() => (isBelow(row) ? undefined : show([row, ...items()]))),
     replace,
     change: (id: string, part: (row: T) => Partial<T>) =>
       replace(id, (row) => ({ ...row, ...part(row) })),
