@@ -247,6 +247,38 @@ describe('the conversation list', () => {
     expect(refused.status).toBe(403)
   })
 
+  test('and every device of both follow what one of the two or the platform opens, once', async () => {
+    await using service = await startService({ listen: true })
+    const [a, b] = [await service.register(), await service.register()]
+    const { token } = await service.issueKey()
+    const platformOpens = (one: Person, other: Person) =>
+      service.call('POST', '/v1/service/conversations', {
+        token,
+        body: { user_ids: [one.id, other.id] },
+      })
+    for (const open of [service.openConversation, platformOpens]) {
+      const c = await service.register()
+      const people = [a, a, c]
+      const sockets = await Promise.all(people.map((it) => service.connect(it, '&events=changes')))
+      await open(a, c)
+      await open(c, a)
+      await open(b, c)
+      for (const [n, { token }] of people.slice(0, 2).entries()) {
+        const { body } = await service.call('GET', '/v1/chat/conversations', { token })
+        await sockets[n]?.settled()
+        expect(sockets[n]?.frames).toEqual([
+          { type: 'conversation_updated', conversation: body.data[0] },
+        ])
+      }
+      await sockets[2]?.settled()
+      expect(sockets[2]?.frames.map(({ conversation }) => conversation.participant.id)).toEqual([
+        a.id,
+        b.id,
+      ])
+      for (const socket of sockets) socket.close()
+    }
+  })
+
   test('never shows the conversations of others', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()

@@ -317,8 +317,11 @@ testAtLength('a store that is left open asks for nothing after a logout', async 
   const inbox = await readyInbox(client)
   const sender = await service.register('carl')
   const id = await service.openConversation(sender, user)
+  const { body } = await service.say(sender, id, 'hello')
+  await waitFor(() => inbox.getSnapshot().items[0]?.last_message?.id === body.id)
   const slow = hold(proxy, `${conversations}/${id}`)
-  await service.say(sender, id, 'hello')
+  const path = `${conversations}/${id}/messages/${body.id}`
+  await service.call('DELETE', path, { token: sender.token })
   await slow.asked
   await client.logout()
   slow.release()

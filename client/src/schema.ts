@@ -4392,7 +4392,7 @@ export interface ServerFrames {
     unread_count: number
   }
   /**
-   * With `events=changes`: the platform changed the conversation, your right to send changed, or another device of yours changed it.
+   * With `events=changes`: the conversation is new and empty, the platform changed it, your right to send changed, or another device of yours changed it.
    */
   conversation_updated: {
     type: 'conversation_updated'

@@ -361,7 +361,7 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
       mustHold(rules.answer, body.recipients_count === reached.length, body)
       await world.settle()
       for (const person of reached) {
-        const conversation = await world.open(host, person)
+        const conversation = await world.open(host, person, false)
         const { body: page } = await world.ask(
           200,
           'GET',

@@ -230,15 +230,18 @@ export async function beginWorld(stage: Stage) {
       conversations.filter(({ people }) => people.includes(person)),
     otherIn: ({ people: [a, b] }: Conversation, person: Person) => (a === person ? b : a),
 
-    /** A conversation of two people, created at the first call. */
-    async open(a: Person, b: Person): Promise<Conversation> {
+    /** A conversation of two people, created at the first call.
+     *  @param isTold whether both get a frame about a new one; false when a broadcast has created it */
+    async open(a: Person, b: Person, isTold = true): Promise<Conversation> {
       const known = world.conversationOf(a, b)
       if (known) return known
       const { body } = await ask(201, 'POST', '/v1/chat/conversations', {
         token: a.token,
         body: { user_id: b.id },
       })
-      return world.opened(body.id, [a, b])
+      const made = world.opened(body.id, [a, b])
+      if (isTold) for (const to of made.people) world.expectUpdate(to, made)
+      return made
     },
 
     opened(id: string, people: [Person, Person]): Conversation {

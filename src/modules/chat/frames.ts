@@ -96,7 +96,7 @@ export const ConversationUpdatedFrame = Type.Object(
   { type: Type.Literal('conversation_updated'), conversation: ConversationListItem },
   {
     description:
-      'With `events=changes`: the platform changed the conversation, your right to send changed, or another device of yours changed it.',
+      'With `events=changes`: the conversation is new and empty, the platform changed it, your right to send changed, or another device of yours changed it.',
   },
 )
 export type ConversationUpdatedFrame = Static<typeof ConversationUpdatedFrame>

@@ -23,7 +23,7 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
   const { write, audit } = core
 
   /** @throws validation_error (`user_ids`: an unknown user, or twice the same) */
-  function open(references: readonly string[]): ConversationRow {
+  function pairOf(references: readonly string[]): [string, string] {
     const details: FieldProblems = {}
     const [userId = '', otherId = ''] = references.map((reference, n) => {
       const id = store.findParty(resolveUser(reference) ?? '')?.id
@@ -32,7 +32,7 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
     })
     throwProblems(details)
     if (userId === otherId) throw invalidField('user_ids.1', 'oneself')
-    return chat.openConversation(userId, otherId, 'platform')
+    return [userId, otherId]
   }
 
   const mustFind = (id: string): ConversationRow => getById(id, store.find)
@@ -63,7 +63,9 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
 
   function post(message: NewPlatformMessage, clientId: string | null, by: By) {
     const { conversation_id, user_ids, body, from, unread } = message
-    const conversation = conversation_id ? mustFind(conversation_id) : open(user_ids ?? [])
+    const conversation = conversation_id
+      ? mustFind(conversation_id)
+      : chat.openConversation(...pairOf(user_ids ?? []), 'platform')
     const data = message.data ? JSON.stringify(message.data) : null
     const draft = { ...draftOf({ body }), clientId, data }
     if (from) return sendAs(senderOf(conversation, from), conversation, draft, by)
@@ -108,7 +110,8 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
 
     /** Finds or creates the conversation of two users.
      *  @throws validation_error (unknown users) */
-    open: (references: readonly string[]) => write(() => describe(open(references))),
+    open: (references: readonly string[]) =>
+      write(() => describe(chat.openEmpty(...pairOf(references), 'platform'))),
 
     /** @throws not_found */
     get: (id: string) => describe(mustFind(id)),

@@ -83,6 +83,15 @@ export function createChatService(core: Core, parts: ChatParts) {
     return conversation
   }
 
+  /** Like `openConversation`, for a conversation that no message announces: sends a new one to both users. */
+  function openEmpty(...given: Parameters<typeof openConversation>): ConversationRow {
+    const [userId, otherId] = given
+    const isKnown = store.findByPair(...pairOf(userId, otherId)) !== undefined
+    const conversation = openConversation(...given)
+    if (!isKnown) publishUpdate(conversation.id, [userId, otherId])
+    return conversation
+  }
+
   /** In the form of the column `picture` of a message with several files. */
   const picturesOf = (urls: readonly string[]) =>
     JSON.stringify(urls.map((url) => JSON.parse(pictureOf(url) ?? 'null')))
@@ -200,6 +209,7 @@ export function createChatService(core: Core, parts: ChatParts) {
   return {
     participate,
     openConversation,
+    openEmpty,
     post,
     sendOnce,
     removeAny,
@@ -258,7 +268,7 @@ export function createChatService(core: Core, parts: ChatParts) {
       if (otherId === userId) throw invalidField('user_id', 'oneself')
       const participant = otherId === undefined ? undefined : store.findPerson(otherId, userId)
       if (!participant) throw new AppError('not_found')
-      const { id, createdAt } = await write(() => openConversation(userId, participant.id))
+      const { id, createdAt } = await write(() => openEmpty(userId, participant.id))
       const unreadCount = store.findParticipant(userId, id)?.unreadCount ?? 0
       return { id, participant, createdAt, unreadCount }
     },
