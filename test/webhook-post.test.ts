@@ -128,6 +128,20 @@ describe('a request', () => {
     expect((await post(`http://hooks.example.com:${server.port}/`, anything)).status).toBe(200)
   })
 
+  test('fails with the reason of the last address, and without one', async () => {
+    await using server = await startHttp()
+    const failureAt = (path: string, ...addresses: string[]) =>
+      createPost({ resolve: async () => at(...addresses), isAllowed: () => true })(
+        `http://hooks.example.com:${server.port}${path}`,
+        anything,
+      ).catch((error: Error) => error.message)
+    expect(await failureAt('/', '127.0.0.3', '127.0.0.2')).toBe('ECONNREFUSED')
+    expect(await failureAt('/')).toBe('the host has no address')
+    // The first address may have processed the request.
+    expect(await failureAt('/closed', '127.0.0.1', '127.0.0.1')).toBe('ECONNRESET')
+    expect(server.count()).toBe(1)
+  })
+
   test.skipIf(!networkInterfaces()['lo']?.some(({ family }) => family === 'IPv6'))(
     'goes over IPv6, by name and by number',
     async () => {
@@ -205,6 +219,7 @@ async function startHttp(host?: string) {
     count++
     request.resume()
     if (request.url === '/silent') return
+    if (request.url === '/closed') return void request.socket.destroy()
     if (request.url === '/trickling-head') {
       const { socket } = request
       socket.write('HTTP/1.1 200 OK\r\n')

@@ -61,7 +61,6 @@ async function findAllowed(hostname: string, { resolve, isAllowed }: Options, si
   const family = isIP(host)
   const addresses =
     family === 0 ? await unlessAborted(signal, resolve(host)) : [{ address: host, family }]
-  if (addresses.length === 0) throw new Error('the host has no address')
   if (addresses.every(({ address }) => isAllowed(address))) return addresses
   throw new Error('the host has an address that is not public')
 }
@@ -82,8 +81,9 @@ async function postToFirst(
   request: BunFetchRequestInit,
 ): Promise<Answer> {
   const [first, ...others] = addresses
+  if (!first) throw new Error('the host has no address')
   const direct = new URL(url)
-  if (first) direct.hostname = first.family === 6 ? `[${first.address}]` : first.address
+  direct.hostname = first.family === 6 ? `[${first.address}]` : first.address
   try {
     const answer = await exchange(direct, request, readBytes)
     return { ...answer, text: answer.text.replaceAll('\0', '').toWellFormed() }
