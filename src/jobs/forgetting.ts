@@ -50,7 +50,6 @@ export function createForgetting(core: Core, agings: Agings) {
   }
 
   async function forget(kind: Kind, isStopping: () => boolean): Promise<number> {
-    if (daysOf(kind) === 0) return 0
     const until = before(kind)
     // The setting may be raised or switched off during a run. A lowered one waits for the next run.
     const next = (limit: number, done: Progress = { count: 0, last: '' }) => {

@@ -207,7 +207,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       if (!end) return undefined
       const runAt = clock.now()
       const { changes } = setDue().run(runAt, last, end, kind, receiver, since)
-      if (changes > 0) afterCommit(() => onAdded({ receiver, runAt }))
+      afterCommit(() => onAdded({ receiver, runAt }))
       return { last: end, count: changes }
     },
     /** Replaces what a job goes on with when it is interrupted. */

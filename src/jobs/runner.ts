@@ -121,7 +121,6 @@ export function startRunner(core: Core, options: RunnerOptions) {
 
   function hold(queue: Queue) {
     const { held, ready } = queue
-    if (held.size === heldPerQueue) return
     const unknown = outbox.listDue(queue, heldPerQueue).filter((id) => !held.has(id))
     const ids = unknown.slice(0, heldPerQueue - held.size)
     if (ids.length === 0) return
@@ -285,7 +284,6 @@ export function startRunner(core: Core, options: RunnerOptions) {
     async stop() {
       isStopped = true
       stopPolling()
-      clearTimeout(pollTimer)
       const timer = setTimeout(() => stopSignal.abort(), stopMilliseconds)
       await Promise.all(works)
       clearTimeout(timer)

@@ -143,8 +143,8 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       }),
 
     /** Called inside the `write` that discards a job: its delivery will not be tried again. */
-    endDelivery({ id, kind, receiver }: Job): void {
-      if (kind === 'webhook_delivery') store.updateDelivery(receiver, id, { status: 'failed' })
+    endDelivery({ id, receiver }: Job): void {
+      store.updateDelivery(receiver, id, { status: 'failed' })
     },
 
     /** Retries every waiting delivery, and every kept one that was not accepted, of events since a time (ms since the
