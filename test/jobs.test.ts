@@ -305,6 +305,19 @@ describe('a job', () => {
     expect([runs, jobs.outcomes]).toEqual([1, ['verification_mail done']])
   })
 
+  test('that cannot be started while nothing can be written is logged once, and runs later', async () => {
+    await using jobs = startJobs(async () => undefined)
+    const job = { user_id: 'u', address_hash: 'h' }
+    await jobs.write(() => jobs.outbox.add('verification_mail', job, { delayMilliseconds: 1_000 }))
+    jobs.sqlite.run('PRAGMA query_only = 1')
+    for (let n = 0; n < 5; n++) await jobs.turn()
+    expect(jobs.logged).toEqual(['jobs cannot be started: trying again'])
+    jobs.sqlite.run('PRAGMA query_only = 0')
+    await jobs.turn()
+    await waitFor(() => jobs.outcomes.length > 0)
+    expect(jobs.outcomes).toEqual(['verification_mail done'])
+  })
+
   test('that fails is logged once, also when the batch with its outcome is repeated', async () => {
     await using jobs = startJobs(async () => {
       queueRefused()
