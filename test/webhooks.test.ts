@@ -548,27 +548,33 @@ describe('a failing delivery', () => {
 describe('an endpoint', () => {
   test('that answers 410 is disabled: admins are notified, and nothing is sent until one enables it', async () => {
     await using own = await startHost()
-    await using receiver = startReceiver({ status: 410 })
+    await using receiver = startReceiver()
     const { id } = await own.create(receiver.url, ['message.created'])
+    const { promise, resolve } = Promise.withResolvers<{ status: number }>()
+    receiver.respond(promise, promise)
     const { a, conversationId } = await own.talk()
+    await own.service.say(a, conversationId, 'meanwhile')
+    await waitFor(() => receiver.received.length === 2)
+    resolve({ status: 410 })
+    await waitFor(() => own.queued() === 0)
     const { disabled_at } = await waitFor(async () => {
       const shown = await own.show(id)
       return !shown.enabled && shown
     })
     expect(disabled_at).toBe(new Date(own.clock.now()).toISOString())
     expect(own.audited('webhook_disabled')).toEqual([{ actor_type: 'system', target_id: id }])
-    const [notification] = (await own.ask('GET', '/v1/notifications')).body.data
+    const [notification, ...others] = (await own.ask('GET', '/v1/notifications')).body.data
+    expect(others).toEqual([])
     expect(notification).toMatchObject({ type: 'broadcast', data: { webhook_id: id } })
     expect(notification.body).toContain(new URL(receiver.url).host)
     await waitFor(() => own.service.log().includes('a webhook was switched off'))
     expect((await own.ask('GET', '/v1/admin/system')).body.webhooks.disabled).toBe(1)
     await own.service.say(a, conversationId, 'unheard')
     expect(own.queued()).toBe(0)
-    receiver.respond({ status: 200 })
     await own.ask('PATCH', `${path}/${id}`, { enabled: true })
     await own.service.say(a, conversationId, 'heard')
-    await waitFor(() => receiver.received.length === 2)
-    expect(receiver.received[1]?.body.data.message.body).toBe('heard')
+    await waitFor(() => receiver.received.length === 3)
+    expect(receiver.received[2]?.body.data.message.body).toBe('heard')
   })
 
   test('that fails for five days is disabled, and its pending deliveries are not sent', async () => {
