@@ -126,6 +126,24 @@ describe('a broadcast', () => {
     expect(body).toMatchObject({ recipients_count: 0, status: 'completed' })
   })
 
+  test('that is complete reaches nobody more when a crash has left its job', async () => {
+    await using started = await startHost()
+    const { service, host, broadcast, progress } = started
+    const { body } = await broadcast({ body: 'hello' })
+    const { token } = await service.registerAs('admin')
+    await follow(service, host, await service.register())
+    service.sqlite.run(
+      `INSERT INTO outbox (id, kind, payload, created_at, run_at)
+       VALUES (?1, 'broadcast', json_object('broadcast_id', ?1), 0, 0)`,
+      [body.id],
+    )
+    await service.call('POST', `/v1/admin/jobs/${body.id}/retry`, { token })
+    await waitFor(
+      () => service.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'broadcast'").get() === null,
+    )
+    expect(await progress(body.id)).toMatchObject({ status: 'completed', delivered_count: 0 })
+  })
+
   test('to many recipients continues as a job and reports its progress', async () => {
     await using started = await startHost(300)
     const { service, broadcast, completed } = started
