@@ -68,6 +68,18 @@ test('a file that is no image is removed by one request', async () => {
   expect(store.counts).toMatchObject({ 'DELETE 204': 2 })
 })
 
+test('a thumbnail is stored in the bucket, and served from there by one request', async () => {
+  await using store = await startObjectStore()
+  await using own = await startService({ environment: { FILES_S3_URL: store.url } })
+  const { body } = await upload(own, await own.register(), png, { type: 'image/png' })
+  const path = `${new URL(body.file_url).pathname}?w=160`
+  const made = await (await own.request(path)).bytes()
+  store.resetCounts()
+  const known = await (await own.request(path)).bytes()
+  expect(Buffer.compare(known, made)).toBe(0)
+  expect(store.counts).toEqual({ 'GET 206': 1 })
+})
+
 test('an empty file is served, and a file with a missing object is not found', async () => {
   const { body } = await upload(service, ada, '')
   expect(await (await fetchFile(service, body.file_url)).text()).toBe('')

@@ -34,9 +34,11 @@ export function createS3Storage(bucket: Bucket, spool: FileStorage): S3Storage {
   // A client may read slowly, so the object is fetched in pieces.
   async function* piecesOf(key: string, start: number, end: number) {
     for (let at = start; at < end; at += pieceBytes) {
-      const piece = await get(key, { start: at, end: Math.min(end, at + pieceBytes) })
+      const wanted = Math.min(end - at, pieceBytes)
+      const piece = await get(key, { start: at, end: at + wanted })
       if (!piece) return
       yield piece
+      if (piece.byteLength < wanted) return
     }
   }
 
