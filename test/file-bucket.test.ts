@@ -2,7 +2,8 @@ import { afterAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../src/config.ts'
-import { type S3Storage, startMovingFiles } from '../src/files/s3.ts'
+import { createS3Storage, type S3Storage, startMovingFiles } from '../src/files/s3.ts'
+import type { FileStorage } from '../src/files/storage.ts'
 import { createLog } from '../src/lib/log.ts'
 import { startBucket } from './support/bucket.ts'
 import { createTestClock } from './support/clock.ts'
@@ -91,6 +92,19 @@ test('an empty file is served, and a file with a missing object is not found', a
     bucket: 'media',
   }).delete(`people/${other.body.id}`)
   expect((await fetchFile(service, other.body.file_url)).status).toBe(404)
+})
+
+test('a file that is removed while it is sent breaks off, so that nobody waits for the rest', async () => {
+  await using store = await startObjectStore()
+  const { bucket: ofStore } = readConfig({ FILES_S3_URL: store.url }, false).files
+  const key = 'k'.repeat(43)
+  store.put(key, new Uint8Array(1_500_000))
+  const nothing = { read: async () => undefined } as unknown as FileStorage
+  const bytes = ofStore && (await createS3Storage(ofStore, nothing).read(key, 0, 1_500_000))
+  store.delete(key)
+  const sent = Array.fromAsync(bytes as AsyncIterable<Uint8Array>)
+  expect(sent).rejects.toThrow('a file was removed while it was sent')
+  await sent.catch(() => {})
 })
 
 test('one file that cannot be read keeps no other from the bucket', async () => {

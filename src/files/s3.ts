@@ -36,9 +36,11 @@ export function createS3Storage(bucket: Bucket, spool: FileStorage): S3Storage {
     for (let at = start; at < end; at += pieceBytes) {
       const wanted = Math.min(end - at, pieceBytes)
       const piece = await get(key, { start: at, end: at + wanted })
-      if (!piece) return
-      yield piece
-      if (piece.byteLength < wanted) return
+      if (piece) yield piece
+      if (piece?.byteLength === wanted) continue
+      // The client knows the whole length, and would wait for the rest.
+      if (at > start && end < whole) throw new Error('a file was removed while it was sent')
+      return
     }
   }
 
