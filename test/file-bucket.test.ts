@@ -5,6 +5,7 @@ import { readConfig } from '../src/config.ts'
 import { createS3Storage, type S3Storage, startMovingFiles } from '../src/files/s3.ts'
 import type { FileStorage } from '../src/files/storage.ts'
 import { createLog } from '../src/lib/log.ts'
+import { openBucket } from '../src/outside/bucket.ts'
 import { startBucket } from './support/bucket.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
@@ -159,6 +160,36 @@ test.each([
   expect(out).not.toContain('S3RVER')
   expect(bucket.keys().some((key) => key.includes('check'))).toBe(false)
 })
+
+/** A web server that answers everything with this. */
+function startOther(answer: () => Response) {
+  const asked: string[] = []
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch({ method, url }) {
+      asked.push(`${method} ${new URL(url).pathname}`)
+      return answer()
+    },
+  })
+  const url = `s3://K:S@127.0.0.1:${server.port}/b?tls=off`
+  return { url, asked, [Symbol.asyncDispose]: () => server.stop(true) }
+}
+
+test.each([301, 302, 303, 307, 308])(
+  'a bucket that redirects with %d is refused: the page there may answer 200 to anything',
+  async (status) => {
+    await using page = startOther(() => new Response('Please log in'))
+    const location = page.url.replace(/^s3:..K:S@/, 'http://')
+    await using other = startOther(() => Response.redirect(location, status))
+    const { bucket: ofOther } = readConfig({ FILES_S3_URL: other.url }, false).files
+    if (!ofOther) throw new Error('no bucket')
+    const stored = openBucket(ofOther).put('key', Buffer.from('x'))
+    expect(stored).rejects.toThrow(`: ${status} without a reason (PUT key)`)
+    await stored.catch(() => {})
+    expect([other.asked, page.asked]).toEqual([['PUT /b/key'], []])
+  },
+)
 
 const plain = { region: 'us-east-1', prefix: '', accessKeyId: 'K', secretAccessKey: 'S' }
 

@@ -54,7 +54,9 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     const signed = await new AwsV4Signer({ ...given, ...signing }).sign()
     const { signal, limit } = createLimit(timeoutMilliseconds)
     limit(body instanceof Blob ? body.size : (body?.length ?? 0))
-    const init = { method, headers: signed.headers, body: body ?? null, signal }
+    const common = { method, headers: signed.headers, signal }
+    // A redirect would lead, without the signature, to a page that may answer 200 to anything.
+    const init = { ...common, body: body ?? null, redirect: 'manual' } as const
     const answer = await fetch(signed.url, init).catch((error: Error) => {
       throw failure(0, `${method} ${path}: ${error.message}`)
     })
