@@ -162,14 +162,14 @@ test.each([
 })
 
 /** A web server that answers everything with this. */
-function startOther(answer: () => Response) {
+function startOther(answer: (request: Request) => Response) {
   const asked: string[] = []
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
-    fetch({ method, url }) {
-      asked.push(`${method} ${new URL(url).pathname}`)
-      return answer()
+    fetch(request) {
+      asked.push(`${request.method} ${new URL(request.url).pathname}`)
+      return answer(request)
     },
   })
   const url = `s3://K:S@127.0.0.1:${server.port}/b?tls=off`
@@ -190,6 +190,23 @@ test.each([301, 302, 303, 307, 308])(
     expect([other.asked, page.asked]).toEqual([['PUT /b/key'], []])
   },
 )
+
+test.each([
+  ['a web server', () => new Response('Welcome'), 'is not what is read: is it an S3 store?'],
+  ['a bucket that may not be read', refusedToRead, '403 AccessDenied (GET check-'],
+])('check refuses %s, where every upload would be lost', async (_, answer, reason) => {
+  await using other = startOther(answer)
+  const environment = { FILES_S3_URL: other.url }
+  const { out } = await hostline(['check'], service.directory, { environment })
+  expect(out).toMatch(/^FAILED files: .*/m)
+  expect(out).toContain(reason)
+  expect(other.asked.at(-1)).toStartWith('DELETE /b/check-')
+})
+
+function refusedToRead({ method }: Request) {
+  const refusal = '<Error><Code>AccessDenied</Code></Error>'
+  return method === 'GET' ? new Response(refusal, { status: 403 }) : new Response()
+}
 
 const plain = { region: 'us-east-1', prefix: '', accessKeyId: 'K', secretAccessKey: 'S' }
 

@@ -79,15 +79,17 @@ function* cut(piece: Uint8Array) {
   }
 }
 
-/** Tests the bucket by writing and removing an object.
+/** Tests the bucket by writing, reading and removing an object.
  *  @returns the reason for a failure; undefined on success */
 export async function tryBucket(bucket: Bucket): Promise<string | undefined> {
-  const { put, delete: remove } = openBucket(bucket)
+  const { put, get, delete: remove } = openBucket(bucket)
   const key = `check-${crypto.randomUUID()}`
+  const bytes = Buffer.from('hostline check')
   try {
-    await put(key, Buffer.from('hostline check'))
-    await remove(key)
-    return undefined
+    await put(key, bytes)
+    const found = await get(key).finally(() => remove(key))
+    const isWhole = found !== undefined && bytes.equals(found)
+    return isWhole ? undefined : 'what is written there is not what is read: is it an S3 store?'
   } catch (error) {
     return (error as Error).message
   }
