@@ -321,6 +321,14 @@ describe('FCM', () => {
     },
   )
 
+  test('a grant that cannot be used does not tell its token', async () => {
+    await using fcm = startFcm()
+    fcm.respondGrant({ status: 200, body: { access_token: 'ya29.secret', expires_in: 'soon' } })
+    const told = '{"access_token":"…","expires_in":"soon"}'
+    const postponed = `no access token: ${fcm.host} answered 200 ${told}`
+    expect(await fcm.push()).toEqual({ postponed })
+  })
+
   test('a hanging token endpoint times out', async () => {
     await using fcm = startFcm(200)
     fcm.respondGrant('hang')

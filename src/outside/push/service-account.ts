@@ -76,7 +76,8 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
     // Choice: retry even when the account itself is refused, because the operator can fix that.
     if (!grant) {
       const entry = status >= 400 && status < 500 ? `${accountEntry}: ` : ''
-      throw new RetryLater(`${entry}no access token: ${reasonOf(answer)}`, 0)
+      const shown = { ...answer, text: withoutToken(text) }
+      throw new RetryLater(`${entry}no access token: ${reasonOf(shown)}`, 0)
     }
     const { access_token: token, expires_in } = grant
     held = { token, freshUntil: clock.now() + expires_in * 1_000 - spareMilliseconds }
@@ -100,6 +101,9 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
     },
   }
 }
+
+/** The reason is logged and stored, and an answer that was cut off begins with the token. */
+const withoutToken = (text: string) => text.replace(/("access_token"\s*:\s*")[^"]*/, '$1…')
 
 /** Tests whether Google accepts the account.
  *  @returns the reason for a failure; undefined on success */
