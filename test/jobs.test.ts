@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { readConfig } from '../src/config.ts'
 import type { Core } from '../src/core.ts'
 import { openForServer } from '../src/db/open.ts'
@@ -9,6 +10,7 @@ import { createOutbox } from '../src/jobs/outbox.ts'
 import { type JobHandlers, startRunner } from '../src/jobs/runner.ts'
 import { PermanentFailure } from '../src/lib/errors.ts'
 import { createIds } from '../src/lib/ids.ts'
+import { createSmtpMailer, trySmtp } from '../src/outside/mail/smtp.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
@@ -399,6 +401,45 @@ describe('mail', () => {
       expect(mail.connections()).toBeLessThanOrEqual(2)
     },
   )
+
+  test('at a server that drips its answer fails in the end, and the next one gets a new connection', async () => {
+    let connections = 0
+    const drip = (socket: Socket) => {
+      const timer = setInterval(() => socket.write('2'), 10)
+      socket.on('close', () => clearInterval(timer))
+    }
+    const answers = { EHLO: '250 x', MAIL: '250 ok', RCPT: '250 ok', DATA: '354 go' }
+    const server = createServer((socket) => {
+      const isFirst = ++connections === 1
+      socket.on('error', () => {})
+      socket.write('220 x\r\n')
+      socket.on('data', (data) => {
+        const line = data.toString()
+        const [, answer] = Object.entries(answers).find(([name]) => line.startsWith(name)) ?? []
+        if (isFirst) return drip(socket)
+        if (answer ?? line.endsWith('\r\n.\r\n')) socket.write(`${answer ?? '250 queued'}\r\n`)
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const mailer = createSmtpMailer(url, 'us@example.com', 500)
+    const mail = {
+      to: 'ada@example.com',
+      subject: 'a',
+      text: 'b',
+      html: 'c',
+      locale: 'en',
+    } as const
+    const sent = { ...mail, fromName: 'Us', messageId: '<1@example.com>' }
+    const first = mailer.send(sent)
+    expect(first).rejects.toThrow('no answer within 0.5 s')
+    await first.catch(() => {})
+    expect(await mailer.send(sent)).toEqual({ state: 'sent', answer: '250 queued' })
+    connections = 0
+    expect(await trySmtp(url, 500)).toBe('no answer within 0.5 s')
+    mailer.close()
+    server.close()
+  })
 
   test('is never sent in clear text, and waits until the server offers TLS', async () => {
     const heard: string[] = []

@@ -25,6 +25,14 @@ export async function within<T>(
   }
 }
 
+/** Rejects when `signal` aborts, for work that cannot be cancelled. */
+export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    work.then(resolve, reject)
+  })
+}
+
 // A server may send an endless body. Only the status matters, so a truncated body is accepted.
 async function readStart({ body }: Response, bytes: number): Promise<string> {
   const decoder = new TextDecoder()

@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { type Answer, exchange, within } from '../../outside/exchange.ts'
+import { type Answer, exchange, unlessAborted, within } from '../../outside/exchange.ts'
 
 const usualTimeoutMilliseconds = 15_000
 const readBytes = 1_024
@@ -63,14 +63,6 @@ async function findAllowed(hostname: string, { resolve, isAllowed }: Options, si
     family === 0 ? await unlessAborted(signal, resolve(host)) : [{ address: host, family }]
   if (addresses.every(({ address }) => isAllowed(address))) return addresses
   throw new Error('the host has an address that is not public')
-}
-
-/** Rejects when `signal` aborts, because a DNS lookup cannot be cancelled. */
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    work.then(resolve, reject)
-  })
 }
 
 /** Posts to the first address that accepts a connection.

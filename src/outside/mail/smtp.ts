@@ -1,6 +1,11 @@
+import { unlessAborted, within } from '../exchange.ts'
 import { type Mailer, RecipientRefused, type SentMail } from './mailer.ts'
 
+/** Without a byte from the server. */
 const timeoutMilliseconds = 20_000
+/** A mail with its wait for a connection, however slowly the server answers. */
+const longestMilliseconds = 300_000
+const longestTryMilliseconds = 60_000
 const timeouts = {
   connectionTimeout: timeoutMilliseconds,
   greetingTimeout: timeoutMilliseconds,
@@ -9,7 +14,11 @@ const timeouts = {
 const maxConnections = 2
 
 /** Sends through an SMTP server over pooled connections. `smtps:` uses TLS from the start, `smtp:` upgrades by STARTTLS. */
-export function createSmtpMailer(url: string, from: string): Mailer<SentMail> {
+export function createSmtpMailer(
+  url: string,
+  from: string,
+  longest = longestMilliseconds,
+): Mailer<SentMail> {
   let transport: ReturnType<typeof open> | undefined
   const [, address = from] = /<([^<>]+)>$/.exec(from) ?? []
 
@@ -18,39 +27,54 @@ export function createSmtpMailer(url: string, from: string): Mailer<SentMail> {
     return createTransport({ url, pool: true, maxConnections, ...timeouts })
   }
 
+  /** Ends the mails that are being sent, too: they fail. */
+  const close = (opened = transport) => void opened?.then((one) => one.close({ force: true }))
+
+  /** A server that drips its answer would keep its connection for ever, so the next mail gets new ones. */
+  function giveUp(opened: typeof transport) {
+    if (transport === opened) transport = undefined
+    close(opened)
+  }
+
   return {
     async send({ locale, fromName, unsubscribeUrl, ...mail }) {
       transport ??= open()
+      const opened = transport
+      const headers = {
+        'Content-Language': locale,
+        'Auto-Submitted': 'auto-generated',
+        ...(unsubscribeUrl !== undefined && {
+          'List-Unsubscribe': `<${unsubscribeUrl}>`,
+          'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+        }),
+      }
+      const sent = { ...mail, from: { name: fromName, address }, headers }
       try {
-        const headers = {
-          'Content-Language': locale,
-          'Auto-Submitted': 'auto-generated',
-          ...(unsubscribeUrl !== undefined && {
-            'List-Unsubscribe': `<${unsubscribeUrl}>`,
-            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+        const { response } = await within(longest, undefined, (signal) =>
+          unlessAborted(
+            signal,
+            opened.then((one) => one.sendMail(sent)),
+          ).catch((error) => {
+            if (signal.aborted) giveUp(opened)
+            throw error
           }),
-        }
-        const { response } = await (await transport).sendMail({
-          ...mail,
-          from: { name: fromName, address },
-          headers,
-        })
+        )
         return { state: 'sent', answer: response }
       } catch (error) {
         throw translate(error as SmtpError)
       }
     },
-    close: () => void transport?.then((opened) => opened.close({ force: true })),
+    close: () => close(),
   }
 }
 
 /** Connects and logs in without sending anything.
  *  @returns the reason for a failure; undefined on success */
-export async function trySmtp(url: string): Promise<string | undefined> {
+export async function trySmtp(url: string, longest = longestTryMilliseconds) {
   const { createTransport } = await loadNodemailer()
   const transport = createTransport({ url, ...timeouts })
   try {
-    await transport.verify()
+    await within(longest, undefined, (signal) => unlessAborted(signal, transport.verify()))
     return undefined
   } catch (error) {
     return (error as Error).message
