@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { type Answer, exchange, unlessAborted, within } from '../../outside/exchange.ts'
+import { mustBeAnswered } from '../../outside/names.ts'
 
 const usualTimeoutMilliseconds = 15_000
 const readBytes = 1_024
@@ -10,7 +11,10 @@ const keepAlive = { idleTimeout: 15, maxIdleSockets: 64 }
 
 /** Resolves a host to all its addresses, in the order of preference. */
 export type ResolveHost = (host: string) => Promise<readonly LookupAddress[]>
-export const resolveHost: ResolveHost = (host) => lookup(host, { all: true, order: 'ipv4first' })
+export const resolveHost: ResolveHost = async (host) => {
+  await mustBeAnswered(host)
+  return lookup(host, { all: true, order: 'ipv4first' })
+}
 
 type Options = {
   resolve: ResolveHost
