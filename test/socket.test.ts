@@ -630,11 +630,14 @@ describe('the token of a connection', () => {
     await using chat = await startPair()
     const { service, ada } = chat
     const phone = await service.login(ada.email)
-    const phoneSocket = await service.connect(phone)
+    const sockets = [await service.connect(phone), await service.connect(ada)]
+    // The second socket changes to the session of the phone.
+    for (const socket of sockets) socket.send({ type: 'auth', token: phone.token })
+    for (const socket of sockets) await socket.settled()
     const body = { refresh_token: ada.refreshToken }
     await service.call('POST', '/v1/auth/logout', { token: ada.token, body })
     expect(await ada.socket.closed).toBe(4403)
-    await phoneSocket.settled()
+    for (const socket of sockets) await socket.settled()
   })
 
   test('a reused refresh token closes the sockets of its family', async () => {
