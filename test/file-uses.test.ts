@@ -172,7 +172,11 @@ describe('a file', () => {
     const file = await put(a)
     const sent = await send(a, conversationId, fileMessage(file))
     await remove(a, conversationId, sent.body.id)
-    const path = `/v1/admin/reports/${await report(b, sent.body.id)}`
+    const reportId = await report(b, sent.body.id)
+    const path = `/v1/admin/reports/${reportId}`
+    await service.call('PATCH', path, { token: root.token, body: { note: 'Asked them.' } })
+    const held = service.sqlite.query('SELECT file_id FROM file_uses WHERE used_by LIKE ?')
+    expect(held.values(`%${reportId}`)).toEqual([[file.id]])
     const shown = async () =>
       (await service.call('GET', path, { token: root.token })).body.messages[0].file_url as string
     const url = new URL(await shown())

@@ -69,7 +69,10 @@ describe('a block', () => {
   test('can be made and lifted repeatedly, and is listed for its maker', async () => {
     const it = await newPeople()
     const { asAda, asBob, bob, block } = it
-    expect([(await block()).status, (await block()).status]).toEqual([204, 204])
+    expect((await block()).status).toBe(204)
+    const blockedAt = it.time()
+    it.clock.advance(1_000)
+    expect((await block()).status).toBe(204)
     const listed = await asAda('GET', '/v1/users/blocks')
     expect(listed.body).toEqual({
       success: true,
@@ -80,7 +83,7 @@ describe('a block', () => {
             display_name: expect.any(String),
             avatar_url: expect.stringContaining('/v1/avatars/'),
           },
-          blocked_at: it.time(),
+          blocked_at: blockedAt,
         },
       ],
       pagination: { page: 1, per_page: 20, total: 1, total_pages: 1 },
@@ -102,6 +105,7 @@ describe('a block', () => {
     for (const id of [gone.id, 'nobody', '01ARZ3NDEKTSV4RRFFQ69G5FAV']) {
       expect((await asAda('PUT', `/v1/users/blocks/${id}`)).status).toBe(404)
     }
+    expect((await asAda('DELETE', '/v1/users/blocks/nobody')).status).toBe(404)
   })
 
   test('keeps both from sending, over REST and the socket, until both sides have lifted theirs', async () => {
@@ -465,6 +469,7 @@ describe('a report', () => {
       [{ user_id: 'x' }, 400, ['user_id']],
       [{ message_id: unseen.id }, 404],
       [{ user_id: '01ARZ3NDEKTSV4RRFFQ69G5FAV' }, 404],
+      [{ message_id: '01ARZ3NDEKTSV4RRFFQ69G5FAV' }, 404],
       [{ user_id: it.ada.id, reason: 'ugly' }, 400, ['reason']],
       [{ user_id: it.ada.id, body: 'x'.repeat(2_001) }, 400, ['body']],
     ]
@@ -506,6 +511,9 @@ describe('a report', () => {
     })
     const around = shown.messages.map((message: { body: string }) => message.body)
     expect(around).toEqual(Array.from({ length: 41 }, (_, n) => `message ${n + 5}`))
+    const noted = { status: 'open', note: 'Asked them.' }
+    const { body: still } = await it.asRoot('PATCH', `/v1/admin/reports/${id}`, noted)
+    expect(still).toEqual({ ...shown, note: noted.note })
     const change = { status: 'resolved', note: 'Warned.' }
     const resolved = await it.asRoot('PATCH', `/v1/admin/reports/${id}`, change)
     expect(resolved.body).toMatchObject({
@@ -520,6 +528,7 @@ describe('a report', () => {
       .values()
     expect(actions).toEqual([
       ['report_viewed', it.root.id, id],
+      ['report_changed', it.root.id, id],
       ['report_changed', it.root.id, id],
     ])
   })
@@ -617,10 +626,16 @@ describe('a report', () => {
     const path = `/v1/admin/reports/${id}`
     expect((await it.asRoot('PATCH', path, {})).status).toBe(400)
     expect((await it.asRoot('PATCH', '/v1/admin/reports/x', { note: 'n' })).status).toBe(404)
-    for (const change of [{ status: 'resolved' }, { status: 'open' }]) {
-      expect((await it.asRoot('PATCH', path, change)).body).toMatchObject(change)
+    const resolved = { status: 'resolved', resolved_at: it.time(), resolved_by_id: it.root.id }
+    for (const change of [{ status: 'resolved' }, { status: 'resolved' }, { note: 'n' }]) {
+      expect((await it.asRoot('PATCH', path, change)).body).toMatchObject(resolved)
+      it.clock.advance(1_000)
     }
-    expect((await it.asRoot('GET', path)).body).toMatchObject({ resolved_at: null })
+    expect((await it.asRoot('PATCH', path, { status: 'open' })).body).toMatchObject({
+      status: 'open',
+      resolved_at: null,
+      resolved_by_id: null,
+    })
   })
 
   test('is not reopened beside a newer one of the same target', async () => {

@@ -436,6 +436,7 @@ describe('whether one may send', () => {
 
   test('changes for both when the first of them blocks, and when the last unblocks', async () => {
     const { a, b, sockets } = await pairWithSockets()
+    await as(a, 'DELETE', `/v1/users/blocks/${b.id}`)
     await as(a, 'PUT', `/v1/users/blocks/${b.id}`)
     expect(await reasonsAt(sockets)).toEqual(['blocked', 'blocked'])
     await as(b, 'PUT', `/v1/users/blocks/${a.id}`)
