@@ -305,7 +305,9 @@ describe('mails to the desk', () => {
       await d.pass(milliseconds)
       for (const person of [d.ada, d.root])
         Object.assign(person, await d.service.login(person.email))
-      return d.mail.mails.splice(0).filter(({ to }) => to === 'root@example.com')
+      const mails = d.mail.mails.splice(0)
+      expect(mails.filter(({ to }) => to === 'desk@example.com')).toEqual([])
+      return mails.filter(({ to }) => to === 'root@example.com')
     }
     await mailsAfter(15 * minute)
 

@@ -135,9 +135,10 @@ describe('sending twice', () => {
       await post(own, { ...ticket, priority: 'low' }),
       await post(`${own}/${first.id}/messages`, { body: 'Where is it?', client_id: 'k' }),
       await post(`${own}/${first.id}/messages`, message),
+      await post(`${own}/${first.id}/messages`, { ...message, body: 'else' }),
       await post(`${own}/${other.id}/messages`, message),
       await post(own, { ...ticket, client_id: 'm' }),
-    ]).toEqual([409, 409, 409, 409, 409, 201, 409, 409])
+    ]).toEqual([409, 409, 409, 409, 409, 201, 409, 409, 409])
   })
 })
 
