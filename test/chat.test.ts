@@ -576,12 +576,13 @@ describe('read positions', () => {
     expect(await unread(service, b.token)).toBe(1)
   })
 
-  test('a PUT without a body is accepted with and without a content type', async () => {
+  test('a PUT without a body is accepted with and without a content type, and null names no message', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()
-    for (const headers of [{}, { 'content-type': 'application/json' }]) {
+    const json = { headers: { 'content-type': 'application/json' } }
+    for (const options of [{}, json, { body: { message_id: null } }]) {
       const path = `/v1/chat/conversations/${conversationId}/read`
-      expect((await service.call('PUT', path, { token: a.token, headers })).status).toBe(204)
+      expect((await service.call('PUT', path, { token: a.token, ...options })).status).toBe(204)
     }
   })
 })

@@ -29,7 +29,7 @@ export function createReadState(core: Core, parts: Parts) {
   /** @returns the message to read up to; undefined for the whole conversation
    *  @throws validation_error (`message_id`: not in this conversation) */
   function upTo({ id: conversationId }: ConversationRow, messageId: string | null | undefined) {
-    if (messageId === undefined || messageId === null) return undefined
+    if (!messageId) return undefined
     const message = findById(messageId, store.findMessage)
     if (message?.conversationId === conversationId) return message
     throw invalidField('message_id', 'unknown_message')
