@@ -88,15 +88,15 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     if (!newest || newest.createdAt > timeOfId(jobId)) return
     if (store.findEnabledAdmin(item.assigneeId ?? '')) return
     const { id, waitingSince, updatedAt } = item
-    store.update(id, { inboxDueAt: item.inboxDueAt ?? clock.now(), waitingSince, updatedAt })
+    store.update(id, { inboxDueAt: clock.now(), waitingSince, updatedAt })
     const delayMilliseconds = intervalMilliseconds
     outbox.add('support_inbox_mail', { ticket_id: id }, { delayMilliseconds })
   }
 
-  /** The owner's newest message; undefined if an earlier mail contained it, or nobody waits for an answer. */
+  /** The newest message, which is the owner's while they wait; undefined if an earlier mail contained it. */
   function unmailedOf({ id, messageCount, waitingSince, assigneeMailedAt }: DeskItem) {
     const newest = waitingSince === null ? undefined : store.findMessageAt(id, messageCount)
-    const isDue = newest && !newest.isAdmin && newest.createdAt !== assigneeMailedAt
+    const isDue = newest && newest.createdAt !== assigneeMailedAt
     return isDue ? newest : undefined
   }
 
