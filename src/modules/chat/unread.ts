@@ -15,8 +15,8 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
   function find(userId: string, conversationId: string) {
     const participant = store.findParticipant(userId, conversationId)
     if (!participant || (participant.mutedUntil ?? 0) > clock.now()) return undefined
-    const { isArchived, unreadCount, otherUserId } = participant
-    if (isArchived === 1 || unreadCount === 0) return undefined
+    const { isArchived, otherUserId } = participant
+    if (isArchived === 1) return undefined
     return store.findNewest(participant, mayTalk(userId, otherUserId) ? otherUserId : null)
   }
 
