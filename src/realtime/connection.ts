@@ -90,7 +90,7 @@ export class Connection implements Peer {
   /** @returns 0, or for a frame over the limit the milliseconds until the next is accepted */
   countFrame(now: number): number {
     const full = this.#options.buckets.find((bucket) => !bucket.take(now))
-    return full ? Math.max(1, full.waitMilliseconds) : 0
+    return full?.waitMilliseconds ?? 0
   }
 
   /** @returns false at the 50th refused frame within a minute */
