@@ -47,7 +47,6 @@ export class Connection implements Peer {
   #sessionId: string
   #expiresAt: number
   #socket: ServerWebSocket<Connection> | undefined
-  #isClosed = false
   #whenDrained = () => {}
   #position: string
   /** Live frames held back during the replay; undefined when there is no replay. */
@@ -71,7 +70,7 @@ export class Connection implements Peer {
   }
 
   get replaysAfter(): string | undefined {
-    return this.#held && this.#position
+    return this.#options.since
   }
 
   attach(socket: ServerWebSocket<Connection>): void {
@@ -136,7 +135,7 @@ export class Connection implements Peer {
     const reader = parts[Symbol.iterator]()
     for (;;) {
       const part = await inTurn(() => this.#readPart(reader))
-      if (!part || this.#isClosed) return
+      if (!part || !this.#socket) return
       for (const { id, frame } of part) {
         this.#sendHeldBefore(id)
         this.sendFrame(frame)
@@ -170,8 +169,7 @@ export class Connection implements Peer {
 
   #drained(): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#isClosed) resolve()
-      else this.#whenDrained = resolve
+      this.#whenDrained = resolve
     })
   }
 
@@ -181,7 +179,6 @@ export class Connection implements Peer {
   }
 
   detach(): void {
-    this.#isClosed = true
     this.#socket = undefined
     this.#whenDrained()
   }
@@ -200,12 +197,10 @@ export class Connection implements Peer {
 
   /** Terminates the connection of a slow reader: the client reconnects and catches up. */
   drop(): void {
-    this.#isClosed = true
     this.#socket?.terminate()
   }
 
   close(code: CloseCode): void {
-    this.#isClosed = true
     this.#socket?.close(code)
   }
 }
