@@ -90,11 +90,18 @@ test('a replay waits while its peer reads slowly, and continues when it has read
 test('a replay ends with its socket, also while it waits', async () => {
   const it = openReplay()
   it.unread = 64 * 1_024 + 1
-  const done = it.replay([[message('1')], [message('2')]])
+  let read = 0
+  function* parts(): Generator<ReplayPart> {
+    for (const id of ['1', '2', '3', '4']) {
+      read++
+      yield [message(id)]
+    }
+  }
+  const done = it.replay(parts())
   await new Promise(setImmediate)
   it.connection.detach()
   await done
-  expect(it.sent).toEqual(['1'])
+  expect([it.sent, read]).toEqual([['1'], 2])
 })
 
 test('a replay that holds back more than a thousand frames is dropped', () => {
