@@ -317,6 +317,40 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     expect((await show(id)).notes).toHaveLength(1)
   })
 
+  testAtLength('an answer that comes late takes no focus from where somebody types', async () => {
+    const id = await (await customer('Rob')).open('Slow answers')
+    await admin('POST', `${tickets}/${id}/notes`, { body: 'A slow slip.' })
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    const slip = page.locator('article', { hasText: 'A slow slip.' })
+    const field = page.getByRole('textbox', { name: 'Reply' })
+    const search = page.getByRole('searchbox')
+    let held = Promise.withResolvers<void>()
+    for (const address of ['**/notes/*', `**${tickets}/*/messages`]) {
+      await page.route(address, async (route) => {
+        await held.promise
+        await route.continue()
+      })
+    }
+    await slip.getByRole('button', { name: 'Delete the note' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete the note' }).click()
+    await field.pressSequentially('Dear R')
+    held.resolve()
+    await slip.waitFor({ state: 'detached' })
+    // Outside a field “c” closes the ticket.
+    await page.keyboard.type('ob, can')
+    expect(await field.inputValue()).toBe('Dear Rob, can')
+    held = Promise.withResolvers()
+    await button('Send').click()
+    await search.focus()
+    held.resolve()
+    await said('Dear Rob, can')
+    await page.keyboard.type('Slow')
+    expect(await search.inputValue()).toBe('Slow')
+    await page.unrouteAll()
+    expect((await show(id)).status).not.toBe('closed')
+    await search.fill('')
+  })
+
   testAtLength(
     'a message stays while messages are pointed at, one that comes then, too',
     async () => {

@@ -11,7 +11,7 @@ import {
   startPages,
 } from './support/pages.ts'
 import { tools } from './support/tools.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 type Pages = Awaited<ReturnType<typeof startPages>>
 type Person = Awaited<ReturnType<Pages['register']>>
@@ -97,6 +97,7 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       await press('Remove the message…')
       await agree('Remove the message')
       await page.getByText('Removed for both of them').waitFor()
+      await page.locator('.pane-detail h2:focus').waitFor()
       await page.reload()
       await page.getByText('Removed for both of them').waitFor()
       const { body } = await pages.as(nina.token)('GET', path)
@@ -282,9 +283,20 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       await page.getByText('No sessions.').waitFor()
       expect((await pages.as(paula.token)('GET', '/v1/users/me')).status).toBe(401)
 
+      const held = Promise.withResolvers<void>()
+      await page.route(`**/v1/admin/users/${paula.id}`, async (route) => {
+        if (route.request().method() === 'PATCH') await held.promise
+        await route.continue()
+      })
       await press('Verify the address…')
       await agree('Verify')
+      // An answer that comes late takes no focus from where somebody types.
+      await page.getByRole('searchbox').focus()
+      held.resolve()
       await page.getByRole('definition').getByText('Verified', { exact: true }).waitFor()
+      await waitOut(100)
+      expect(await page.locator('input[type=search]:focus').count()).toBe(1)
+      await page.unrouteAll()
 
       await expectNarrowAccessible(page)
       await press('Remove…')

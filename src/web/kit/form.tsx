@@ -113,6 +113,13 @@ function refuse(event: Event) {
   event.stopImmediatePropagation()
 }
 
+/** Moves the focus to an element from a part of the page, or from nowhere: an answer that comes late must not take it from
+ *  where somebody types. */
+export function moveFocus(part: Element | null | undefined, to: HTMLElement | null | undefined) {
+  const used = document.activeElement
+  if (used === document.body || part?.contains(used)) to?.focus()
+}
+
 /** The focused element may be gone after a change of `state`: the focus then moves to the first `wanted` element, or else to
  *  the frame. */
 export function useFocusWhenLost<T extends HTMLElement>(state: unknown, wanted: string) {

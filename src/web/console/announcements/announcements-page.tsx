@@ -11,7 +11,7 @@ import { Button, IconButton, useAction } from '../../kit/button.tsx'
 import { confirmAction } from '../../kit/dialog.tsx'
 import { errorText, fieldProblems } from '../../kit/errors.ts'
 import { Choices, SearchField, TextArea, TextField } from '../../kit/field.tsx'
-import { useFocusOnProblem } from '../../kit/form.tsx'
+import { moveFocus, useFocusOnProblem } from '../../kit/form.tsx'
 import { count, plural } from '../../kit/format.ts'
 import { RowList, Section } from '../../kit/list.tsx'
 import { navigateFrom } from '../../kit/router.ts'
@@ -235,7 +235,7 @@ function AddresseePicker({ problem }: { problem: string | undefined }) {
   function change(next: Addressee[]) {
     changeDraft({ people: next })
     // The pressed button disappears with its row.
-    search.current?.focus()
+    moveFocus(search.current?.closest('fieldset'), search.current)
   }
   const add = ({ id, display_name: name }: ManagedUser) =>
     change([...people, { id, name }].slice(0, maxPeople))

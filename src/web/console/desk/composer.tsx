@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicket } from '../../../../client/src/client.ts'
 import { ApiError } from '../../../../client/src/errors.ts'
 import { Button, IconButton } from '../../kit/button.tsx'
+import { moveFocus } from '../../kit/form.tsx'
 import { Select } from '../../kit/select.tsx'
 import { fill, language, texts } from '../../kit/texts.tsx'
 import { toastError } from '../../kit/toast.tsx'
@@ -75,7 +76,7 @@ export function Composer(props: ComposerProps) {
     if (!isSent) return
     clear(kind, draft)
     if (kind === 'reply' && after !== 'next') setAfter('')
-    area.current?.focus()
+    moveFocus(area.current?.form, area.current)
     if (kind === 'reply' && ['next', 'resolved', 'closed'].includes(after)) onDone()
   }
 

@@ -7,7 +7,7 @@ import { Button, IconButton, useAction } from '../../kit/button.tsx'
 import { confirmAction } from '../../kit/dialog.tsx'
 import { TextArea } from '../../kit/field.tsx'
 import { FileLink } from '../../kit/file-link.tsx'
-import { askForm } from '../../kit/form.tsx'
+import { askForm, moveFocus } from '../../kit/form.tsx'
 import { dayHeading } from '../../kit/format.ts'
 import { texts } from '../../kit/texts.tsx'
 import { TimeOfDay, Times } from '../../kit/time.tsx'
@@ -286,10 +286,11 @@ function NoteActions(props: NoteProps) {
   const { author } = props.note
   const isOwn = author.id === user.value?.id
   const mayAuthor = admins.value.length === 0 || admins.value.some(({ id }) => id === author.id)
-  const deletion = useAction(() => deleteNote(props))
+  const tools = useRef<HTMLSpanElement>(null)
+  const deletion = useAction(() => deleteNote(props, tools.current))
   if (!isOwn && mayAuthor) return null
   return (
-    <span class="row tools">
+    <span class="row tools" ref={tools}>
       {isOwn && (
         <IconButton icon={Pencil} label={words.notes.edit.title} onClick={() => edit(props)} />
       )}
@@ -327,10 +328,10 @@ const edit = ({ ticketId, note }: NoteProps) =>
     },
   })
 
-async function deleteNote({ ticketId, note }: NoteProps) {
+async function deleteNote({ ticketId, note }: NoteProps, tools: HTMLElement | null) {
   if (!(await confirmAction({ ...words.notes.delete, isDangerous: true }))) return
   await mutate(`DELETE ${route}`, { params: { id: ticketId, note_id: note.id } })
   // The button that had the focus goes with the note.
-  document.querySelector<HTMLElement>('.thread')?.focus()
+  moveFocus(tools, document.querySelector<HTMLElement>('.thread'))
   patchTicket(ticketId, (ticket) => withoutNote(ticket, note.id))
 }

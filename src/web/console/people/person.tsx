@@ -5,7 +5,7 @@ import { Avatar } from '../../kit/avatar.tsx'
 import { ActionButton, Button } from '../../kit/button.tsx'
 import { Copyable, download } from '../../kit/copy.tsx'
 import { Choices, TextArea, TextField } from '../../kit/field.tsx'
-import { askForm } from '../../kit/form.tsx'
+import { askForm, useFocusWhenLost } from '../../kit/form.tsx'
 import { deviceOf } from '../../kit/format.ts'
 import { Facts, Loaded, Section } from '../../kit/list.tsx'
 import { navigate, navigateFrom, useTitle, withQuery } from '../../kit/router.ts'
@@ -53,8 +53,6 @@ export function PersonDetails({ id }: { id: string }) {
 function show(person: ManagedUser) {
   patch(route, { params: { id: person.id } }, () => person)
   patchItem(listRoute, person.id, person)
-  // The pressed button may be gone.
-  document.querySelector<HTMLElement>('.person-head h2')?.focus()
 }
 
 /** True if the person is the signed-in admin and no other admin exists who could undo a lock-out. */
@@ -80,10 +78,12 @@ export function PersonMarks({ person }: PersonProps) {
 }
 
 function Head({ person }: PersonProps) {
-  const { display_name, email, avatar_url } = person
+  const { display_name, email, avatar_url, email_verified, totp } = person
   useTitle(display_name)
+  // The pressed button may be gone.
+  const frame = useFocusWhenLost<HTMLElement>(`${email_verified} ${totp}`, 'h2')
   return (
-    <header class="person-head row">
+    <header class="person-head row" ref={frame}>
       <Avatar name={display_name} picture={avatar_url} />
       <div class="entry-lines">
         <div class="row wrap">

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, Ref } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ManagedUser, Message, Report, ReportDetail } from '../../../../client/src/contract.ts'
 import { ApiError } from '../../../../client/src/errors.ts'
@@ -6,7 +6,7 @@ import { Avatar } from '../../kit/avatar.tsx'
 import { ActionButton, Button } from '../../kit/button.tsx'
 import { TextArea } from '../../kit/field.tsx'
 import { MessageFiles } from '../../kit/file-link.tsx'
-import { askForm } from '../../kit/form.tsx'
+import { askForm, useFocusWhenLost } from '../../kit/form.tsx'
 import { absoluteTime, plural } from '../../kit/format.ts'
 import { Loaded, Section } from '../../kit/list.tsx'
 import { useTitle } from '../../kit/router.ts'
@@ -49,9 +49,6 @@ export function ReportDetails(props: { id: string; isListed: boolean | undefined
   )
 }
 
-/** The pressed button may be gone. */
-const focusHeading = () => document.querySelector<HTMLElement>('.pane-detail h2')?.focus()
-
 function Case({ report }: ReportProps) {
   const { reported: side, reporter, message_id, status, body } = report
   const person = useQuery('GET /v1/admin/users/{id}', { params: { id: side.id } })
@@ -65,9 +62,11 @@ function Case({ report }: ReportProps) {
   )
   const [removedNow, setRemovedNow] = useState<string>()
   const removedAt = removedNow ?? removals.data?.data[0]?.at
+  // The pressed button may be gone.
+  const head = useFocusWhenLost<HTMLElement>(`${status} ${removedNow}`, 'h2')
   return (
     <>
-      <Head report={report} />
+      <Head report={report} frame={head} />
       <div class="report-people">
         <Person title={words.reported} person={side} isGone={isGone}>
           {person.data?.disabled && (
@@ -90,19 +89,16 @@ function Case({ report }: ReportProps) {
         report={report}
         person={person}
         isRemoved={removedAt !== undefined}
-        onRemoved={() => {
-          setRemovedNow(new Date().toISOString())
-          focusHeading()
-        }}
+        onRemoved={() => setRemovedNow(new Date().toISOString())}
       />
     </>
   )
 }
 
-function Head({ report }: { report: Report }) {
+function Head({ report, frame }: { report: Report; frame: Ref<HTMLElement> }) {
   const { reason, status, created_at, message_id } = report
   return (
-    <header class="stack tight">
+    <header class="stack tight" ref={frame}>
       <div class="row wrap">
         <h2 tabIndex={-1}>{texts.reportReasons[reason]}</h2>
         <span class={`badge ${status === 'open' ? 'warning' : 'good'}`}>{words[status]}</span>
@@ -270,7 +266,6 @@ function Actions({ report, person, isRemoved, onRemoved }: ActionsProps) {
     const resolved = await askToResolve(report)
     if (!resolved) return
     patch(route, { params: { id: report.id } }, () => resolved)
-    focusHeading()
     toast(words.resolve.done)
   }
   useShortcut('e', words.resolve.title, resolve)
