@@ -524,6 +524,24 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
+  testAtLength('a held key resolves one ticket, not the next ones as well', async () => {
+    const hal = await customer('Hal')
+    for (const subject of ['Held one', 'Held two', 'Held three']) await hal.open(subject)
+    await page.goto(`${pages.base}/console/desk?q=held`)
+    await row('Held one').locator('a').click()
+    await said('Held one?')
+    // The second and third have the browser's mark of a repetition.
+    for (let times = 0; times < 3; times++) {
+      await page.keyboard.down('e')
+      await page.waitForFunction('document.querySelector(".thread .message") !== null')
+    }
+    await page.keyboard.up('e')
+    await page.getByText('Resolved · Held').first().hover()
+    await waitOut(500)
+    expect(await page.locator('.toast', { hasText: 'Resolved · Held' }).count()).toBe(1)
+    await button('Undo').click()
+  })
+
   testAtLength('a late undo changes its own ticket and does not switch to another', async () => {
     const ida = await customer('Ida')
     const id = await ida.open('Late undo')

@@ -37,6 +37,8 @@ export function useShortcut(keys: string, label: string, work: () => void): void
 addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
   if (event.defaultPrevented || (!hasShortcuts.value && event.key.length === 1)) return
+  // A held key goes on through rows, and does nothing else again.
+  if (event.repeat && event.key !== 'j' && event.key !== 'k') return
   // A dialog or a menu has its own keys.
   if (isTyping(event.target) || document.querySelector('dialog[open], [popover=auto]:popover-open'))
     return
