@@ -542,6 +542,30 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await button('Undo').click()
   })
 
+  testAtLength(
+    'of two changes of a ticket the later one counts, also after a slow one',
+    async () => {
+      const id = await (await customer('Kim')).open('Two changes')
+      await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+      await said('Two changes?')
+      const held = Promise.withResolvers<void>()
+      let changes = 0
+      await page.route(`**${tickets}/${id}`, async (route) => {
+        if (route.request().method() === 'PATCH' && changes++ === 0) await held.promise
+        await route.continue()
+      })
+      await choose(page, 'Priority', 'High')
+      await choose(page, 'Priority', 'Urgent')
+      await waitOut(300)
+      held.resolve()
+      await said('set the priority to “Urgent”')
+      await waitFor(async () => changes === 2 && (await show(id)).history.length === 2)
+      expect((await show(id)).priority).toBe('urgent')
+      await page.getByRole('button', { name: 'Priority: Urgent' }).waitFor()
+      await page.unrouteAll()
+    },
+  )
+
   testAtLength('a late undo changes its own ticket and does not switch to another', async () => {
     const ida = await customer('Ida')
     const id = await ida.open('Late undo')

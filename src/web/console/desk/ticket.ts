@@ -94,7 +94,18 @@ export async function changeTicket(id: string, change: Change): Promise<DeskTick
   return send(id, change)
 }
 
-async function send(id: string, change: Change, takeBack = show(id, change)) {
+/** The last change of each ticket that is under way. */
+const sending = new Map<string, Promise<DeskTicket>>()
+
+/** Sends a change after those before it: a slow one must not undo a later one. */
+function send(id: string, change: Change, takeBack = show(id, change)): Promise<DeskTicket> {
+  const work = () => sendNow(id, change, takeBack)
+  const sent = sending.get(id)?.then(work, work) ?? work()
+  sending.set(id, sent)
+  return sent.finally(() => sending.get(id) === sent && sending.delete(id))
+}
+
+async function sendNow(id: string, change: Change, takeBack: () => void) {
   const route = 'PATCH /v1/admin/support/tickets/{id}'
   // A held change may be sent while the page is left.
   const input = { ...inputOf(id), body: change, outlivesPage: true }
@@ -126,10 +137,10 @@ function resolveHeld({ id, subject }: DeskTicketListItem) {
   const takeBack = show(id, { status: 'resolved' })
   const forget = () => {
     held.delete(id)
-    beforeLeaving.delete(sendNow)
+    beforeLeaving.delete(sendHeldNow)
   }
   let sent: Promise<unknown> | undefined
-  function sendNow() {
+  function sendHeldNow() {
     sent ??= send(id, { status: 'resolved' }, takeBack).catch(toastError).finally(forget)
     endOffer()
     return sent
@@ -141,11 +152,11 @@ function resolveHeld({ id, subject }: DeskTicketListItem) {
       takeBack()
     },
   }
-  held.set(id, sendNow)
-  beforeLeaving.add(sendNow)
+  held.set(id, sendHeldNow)
+  beforeLeaving.add(sendHeldNow)
   const endOffer = toast(changedText({ status: 'resolved' }, subject), {
     undo,
-    onEnd: () => void sendNow(),
+    onEnd: () => void sendHeldNow(),
   })
 }
 
