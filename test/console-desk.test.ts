@@ -630,6 +630,20 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       expect(page.url()).toEndWith('?view=unassigned&q=second')
       await page.goBack()
       await page.getByText('No ticket chosen').waitFor()
+      // Whoever has left the desk is told what failed.
+      await button('Select all').click()
+      const held = Promise.withResolvers<void>()
+      await page.route(`**${tickets}/*`, async (route) => {
+        if (route.request().method() !== 'PATCH') return route.continue()
+        await held.promise
+        await route.abort()
+      })
+      await choose(page, 'Set priority', 'Low')
+      await page.getByRole('link', { name: 'People' }).click()
+      await heading('People')
+      held.resolve()
+      await page.getByText('tickets could not be changed').waitFor()
+      await page.unrouteAll()
     },
   )
 

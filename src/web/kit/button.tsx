@@ -1,5 +1,5 @@
 import type { ComponentChildren, ComponentType, Ref } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { confirmAction } from './dialog.tsx'
 import { fill } from './texts.tsx'
 import { toast, toastError } from './toast.tsx'
@@ -109,6 +109,18 @@ export function ActionButton(props: ActionButtonProps) {
       {button}
     </Button>
   )
+}
+
+/** Whether the component is still there, for what is answered late. */
+export function useIsShown() {
+  const isShown = useRef(true)
+  useEffect(
+    () => () => {
+      isShown.current = false
+    },
+    [],
+  )
+  return isShown
 }
 
 /** Runs an action on click, one at a time, and shows its error.

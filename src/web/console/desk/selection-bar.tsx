@@ -1,7 +1,7 @@
 import { X } from 'lucide-preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicketListItem } from '../../../../client/src/client.ts'
-import { Button, IconButton } from '../../kit/button.tsx'
+import { Button, IconButton, useIsShown } from '../../kit/button.tsx'
 import { confirmAction } from '../../kit/dialog.tsx'
 import { errorText } from '../../kit/errors.ts'
 import { count, plural } from '../../kit/format.ts'
@@ -59,6 +59,7 @@ type Step = { ticket: DeskTicketListItem; change: Change }
 /** Changes several tickets one after the other and collects the failures. */
 function useRun() {
   const [run, setRun] = useState<Run>()
+  const isShown = useIsShown()
   const stopping = useRef<AbortController>(undefined)
 
   /** @returns the failures and, after a stop, the steps that were not tried */
@@ -74,11 +75,17 @@ function useRun() {
       if (why !== undefined) failed.push({ ticket: step.ticket, why })
       done++
     }
+    if (!isShown.current) sayFailed(failed.length, steps.length)
     setRun(failed.length > 0 ? { total: steps.length, done, failed, isOver: true } : undefined)
     return { failed, left: steps.slice(done) }
   }
 
   return { run, start, stop: () => stopping.current?.abort(), dismiss: () => setRun(undefined) }
+}
+
+/** For somebody who has left the desk. */
+function sayFailed(failed: number, all: number) {
+  if (failed > 0) toast(fill(bulk.notChanged, { failed: count(failed), count: count(all) }))
 }
 
 /** @returns the error, or undefined on success */
