@@ -138,6 +138,33 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
     await waitFor(async () => (await ask('GET', path)).body.data.length === 1, 'the purge')
   })
 
+  testAtLength('a question that was loaded late is not asked on another page', async () => {
+    const held = Promise.withResolvers<void>()
+    await page.goto(`${pages.base}/console/people/${nina.id}`)
+    await page.route('**/v1/admin/users/*/purge', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await press('Purge…')
+    await show('Broadcast')
+    await page.getByLabel('Title').fill('Hello')
+    await page.getByLabel('Text').fill('to everybody')
+    const counted = page.getByRole('button', { name: 'Send…' })
+    await waitFor(() => counted.isEnabled())
+    await page.route('**/v1/admin/users?*', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await counted.click()
+    await show('Desk')
+    held.resolve()
+    await waitOut(500)
+    expect(await page.locator('dialog[open]').count()).toBe(0)
+    await page.unrouteAll()
+    await show('Broadcast')
+    for (const label of ['Title', 'Text']) await page.getByLabel(label).fill('')
+  })
+
   testAtLength('new reports are counted, not inserted, while the list is read', async () => {
     await report({ user_id: pages.admin.id, reason: 'spam' })
     await show('Reports')

@@ -96,8 +96,10 @@ type ActionButtonProps = Omit<Common, 'label' | 'children'> & {
 export function ActionButton(props: ActionButtonProps) {
   const { texts, values = {}, load, typed, work, ...look } = props
   const { button, label, title, text = '', action = button, done } = texts
+  const isShown = useIsShown()
   const { run, isBusy } = useAction(async () => {
     const all = { ...values, ...(await load?.()) }
+    if (!isShown.current) return
     const question = { title: fill(title ?? '', all), text: fill(text, all), action, typed }
     const isDangerous = props.tone?.includes('danger')
     if (title !== undefined && !(await confirmAction({ ...question, isDangerous }))) return

@@ -14,7 +14,7 @@ import { Choices, SearchField, TextArea, TextField } from '../../kit/field.tsx'
 import { moveFocus, useFocusOnProblem } from '../../kit/form.tsx'
 import { count, plural } from '../../kit/format.ts'
 import { RowList, Section } from '../../kit/list.tsx'
-import { navigateFrom } from '../../kit/router.ts'
+import { navigateFrom, path } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { fill, texts } from '../../kit/texts.tsx'
@@ -159,6 +159,7 @@ async function countRecipients(given: Draft): Promise<number> {
 async function send() {
   const given = draft.value
   const number = await countRecipients(given)
+  if (path.peek() !== page) return
   const isSure = await confirmAction({
     title: plural(words.sendTitle, number),
     text: fill(words.sendText, { title: given.title.trim(), audience: audienceText(given) }),
