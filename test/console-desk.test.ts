@@ -793,6 +793,22 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await row('Donaudampf').waitFor()
   })
 
+  testAtLength('what came and went during an outage is not new', async () => {
+    const pia = await customer('Pia')
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.goto(`${pages.base}/console/desk`)
+    await row('').first().waitFor()
+    await page.getByText('Live').waitFor()
+    const id = await pia.open('Came and went')
+    await page.getByRole('button', { name: /1 new.* · Show/ }).waitFor()
+    await page.context().setOffline(true)
+    await page.getByText('Offline').first().waitFor()
+    await admin('PATCH', `${tickets}/${id}`, { status: 'closed' })
+    await page.context().setOffline(false)
+    await page.getByText('Live').waitFor()
+    await page.getByRole('button', { name: /1 new/ }).waitFor({ state: 'detached' })
+  })
+
   testAtLength('what another desk changes while the ticket is read is read again', async () => {
     const id = await (await customer('Lia')).open('Two notes')
     const path = `${tickets}/${id}`

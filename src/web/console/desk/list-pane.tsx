@@ -54,6 +54,10 @@ export function useTicketList(): TicketList {
   const list = useList(listRoute, { query: filterQuery }, { limit: 100 })
   const [arrived, setArrived] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => setArrived(new Set()), [key])
+  // After a lost connection the list is read again: what came and went meanwhile is not new.
+  useEffect(() => {
+    if (list.isLoading) setArrived(new Set())
+  }, [list.isLoading])
 
   useTicketFrames((ticket) => {
     if (filterQuery.q || list.items.some(({ id }) => id === ticket.id)) return
