@@ -165,6 +165,22 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
     for (const label of ['Title', 'Text']) await page.getByLabel(label).fill('')
   })
 
+  testAtLength('the badge forgets a report that a colleague has resolved', async () => {
+    const { id } = (await report({ user_id: mallory.id, reason: 'other' })).body
+    const tab = await page.context().newPage()
+    await tab.clock.install()
+    await tab.goto(`${pages.base}/console/people`)
+    const link = tab
+      .getByRole('navigation', { name: 'Areas' })
+      .getByRole('link', { name: /^Reports/ })
+    await waitFor(async () => (await link.textContent()) === 'Reports1')
+    const admin = await pages.trusted(pages.admin.email)
+    await admin('PATCH', `/v1/admin/reports/${id}`, { status: 'resolved' })
+    await tab.clock.fastForward(61_000)
+    await waitFor(async () => (await link.textContent()) === 'Reports')
+    await tab.close()
+  })
+
   testAtLength('new reports are counted, not inserted, while the list is read', async () => {
     await report({ user_id: pages.admin.id, reason: 'spam' })
     await show('Reports')

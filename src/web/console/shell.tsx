@@ -125,7 +125,8 @@ const inBackground = { inBackground: true }
 /** Reads what waits, for badges and the title of the tab. */
 function useAttention() {
   const tickets = useQuery('GET /v1/admin/support/counts', {}, inBackground)
-  const open = useQuery(reports, openQuery, inBackground)
+  // No frame says that a colleague has resolved one.
+  const open = useQuery(reports, openQuery, { every: 60, ...inBackground })
   const system = useQuery('GET /v1/admin/system', {}, { every: 300 })
   useEffect(() => {
     counts.value = tickets.data
