@@ -148,8 +148,9 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await said('set the status to “Closed”')
     await expectAccessible(page)
     await tom.open('Sound is gone')
-    await button('1 new, 1 gone · Show').click()
+    await button('1 new, 1 gone · Show').press('Enter')
     await row('Sound is gone').waitFor()
+    await page.locator('.virtual:focus').waitFor()
     expect(await row('Payout is late').count()).toBe(0)
     expect(await show(id)).toMatchObject({
       status: 'closed',
@@ -222,6 +223,9 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       await row('Receipt').locator('a').click()
       await said('Receipt?')
       const file = { name: 'receipt.txt', mimeType: 'text/plain', buffer: Buffer.from('42') }
+      await page.locator('input[type=file]').setInputFiles(file)
+      await button('Remove receipt.txt').press('Enter')
+      await page.locator('.composer textarea:focus').waitFor()
       await page.locator('input[type=file]').setInputFiles(file)
       await button('Remove receipt.txt').waitFor()
       await page.getByRole('textbox', { name: 'Reply' }).fill('Here it is.')

@@ -229,6 +229,8 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await button('Revoke payments').click()
     await ofDialog('Revoke').click()
     await page.getByText('Revoked', { exact: true }).waitFor()
+    // The button is gone, and its list has the focus.
+    await page.locator('.stack:focus', { has: key }).waitFor()
     expect((await answer()).status).toBe(401)
   })
 
@@ -255,6 +257,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
       await page.getByText('Somebody has changed this to “Halls” meanwhile.').waitFor()
       expect(await page.getByLabel('Colour', { exact: true }).inputValue()).toBe('#006600')
       await button('Keep mine').click()
+      await page.locator('.save button:focus').waitFor()
       await button('Save').click()
       await page.getByText('The settings are saved.').waitFor()
       const { body } = await ask('GET', '/v1/admin/settings')
@@ -431,8 +434,9 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await profile.locator('img.avatar').waitFor()
     expect(await page.evaluate(shiftOfLayout)).toBeLessThan(0.1)
     await expectAccessible(page)
-    await button('No picture').click()
+    await button('No picture').press('Enter')
     await profile.getByText('GH').waitFor()
+    await page.locator('button:focus', { hasText: 'Picture…' }).waitFor()
     await follow('System')
   })
 

@@ -175,27 +175,29 @@ export function RowList<T extends object>(props: RowListProps<T>) {
   )
 }
 
-/** When the focused row is removed, the row in its place gets the focus. So does the first further row when the button
+/** When the focused row or button is removed, the row in its place gets the focus. So does the first further row when the button
  *  for more goes. */
 function useFocusAfterRemoval(ids: string[]) {
   const frame = useRef<HTMLDivElement>(null)
-  const focused = useRef<{ id: string; index: number }>(undefined)
+  const focused = useRef<{ id: string; index: number; element: Element | null }>(undefined)
   useLayoutEffect(() => {
     const last = focused.current
-    if (!last || ids.includes(last.id)) return
+    if (!last?.element || last.element.isConnected) return
     focused.current = undefined
     if (document.activeElement !== document.body) return
     const rows = frame.current?.querySelectorAll<HTMLElement>('[data-id]') ?? []
-    const row = rows[Math.min(last.index, rows.length - 1)]
+    const at = ids.includes(last.id) ? ids.indexOf(last.id) : last.index
+    const row = rows[Math.min(at, rows.length - 1)]
     const target = row?.querySelector('button') ?? row?.querySelector('a') ?? frame.current
     target?.focus()
-  }, [ids.join(' ')])
+  })
   function onFocusIn(event: FocusEvent) {
     const id = closest(event, '[data-id]')?.dataset['id']
-    focused.current = id === undefined ? undefined : { id, index: ids.indexOf(id) }
+    const element = document.activeElement
+    focused.current = id === undefined ? undefined : { id, index: ids.indexOf(id), element }
   }
   const expectMore = () => {
-    focused.current = { id: '', index: ids.length }
+    focused.current = { id: '', index: ids.length, element: document.activeElement }
   }
   return { frame, onFocusIn, expectMore }
 }

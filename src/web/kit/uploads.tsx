@@ -81,9 +81,12 @@ type AttachedProps<T extends Shown> = {
 
 /** Attached files and uploads in progress. */
 export function Attached<T extends Shown>({ files, removeFile, sending }: AttachedProps<T>) {
+  const list = useRef<HTMLUListElement>(null)
+  // The pressed button goes.
+  const focusText = () => list.current?.closest('form')?.querySelector('textarea')?.focus()
   if (files.length + (sending?.uploads.length ?? 0) === 0) return null
   return (
-    <ul class="attached" aria-label={texts.kit.attachments}>
+    <ul class="attached" aria-label={texts.kit.attachments} ref={list}>
       {files.map((file) => (
         <li key={file.id} class="file">
           <Paperclip />
@@ -92,20 +95,27 @@ export function Attached<T extends Shown>({ files, removeFile, sending }: Attach
           <IconButton
             icon={X}
             label={fill(texts.kit.removeFile, { name: file.file_name })}
-            onClick={() => removeFile(file)}
+            onClick={() => {
+              focusText()
+              removeFile(file)
+            }}
           />
         </li>
       ))}
       {sending?.uploads.map((upload) => (
-        <UploadView key={upload.id} upload={upload} sending={sending} />
+        <UploadView key={upload.id} upload={upload} sending={sending} onPressed={focusText} />
       ))}
     </ul>
   )
 }
 
-type UploadViewProps = { upload: Upload; sending: ReturnType<typeof useUploads> }
+type UploadViewProps = {
+  upload: Upload
+  sending: ReturnType<typeof useUploads>
+  onPressed: () => void
+}
 
-function UploadView({ upload, sending }: UploadViewProps) {
+function UploadView({ upload, sending, onPressed }: UploadViewProps) {
   const { file, sent, problem } = upload
   return (
     <li class="file">
@@ -125,14 +135,20 @@ function UploadView({ upload, sending }: UploadViewProps) {
           <IconButton
             icon={RotateCw}
             label={fill(texts.kit.sendFileAgain, { name: file.name })}
-            onClick={() => sending.retry(upload)}
+            onClick={() => {
+              onPressed()
+              sending.retry(upload)
+            }}
           />
         </>
       )}
       <IconButton
         icon={X}
         label={fill(texts.kit.removeFile, { name: file.name })}
-        onClick={() => sending.remove(upload)}
+        onClick={() => {
+          onPressed()
+          sending.remove(upload)
+        }}
       />
     </li>
   )

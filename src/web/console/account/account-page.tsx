@@ -3,7 +3,7 @@ import type { Profile, ProfileUpdate, Session } from '../../../../client/src/con
 import { Avatar, ownFile } from '../../kit/avatar.tsx'
 import { ActionButton, Button, useAction } from '../../kit/button.tsx'
 import { CheckBox, PasswordField, TextField } from '../../kit/field.tsx'
-import { askForm } from '../../kit/form.tsx'
+import { askForm, useFocusWhenLost } from '../../kit/form.tsx'
 import { deviceOf } from '../../kit/format.ts'
 import { Loaded, RowList, Section } from '../../kit/list.tsx'
 import { Select } from '../../kit/select.tsx'
@@ -64,6 +64,7 @@ function OwnProfile({ profile }: { profile: Profile }) {
     await change({ locale: chosen })
     if (chosen !== language.value) await switchLanguage(chosen)
   })
+  const buttons = useFocusWhenLost<HTMLDivElement>(picture, 'button:last-of-type')
   return (
     <section class="card own-profile row wrap" aria-label={words.profile}>
       <Avatar name={name} picture={picture} />
@@ -72,7 +73,7 @@ function OwnProfile({ profile }: { profile: Profile }) {
         <span class="soft truncate">{email}</span>
       </div>
       <Select label={texts.kit.language} value={locale} options={languages} choose={switchTo} />
-      <div class="row wrap">
+      <div class="row wrap" ref={buttons}>
         <Button onClick={() => askForName(name, change)}>{words.name.button}</Button>
         <Button onClick={askForAddress}>{words.address.button}</Button>
         <Button onClick={changePassword}>{words.changePassword.button}</Button>

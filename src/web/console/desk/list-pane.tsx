@@ -146,7 +146,13 @@ function ListHeader({ list, selection }: { list: TicketList; selection: Selectio
         )}
         <p class="news number" role="status">
           {list.news && (
-            <Button tone="ghost" onClick={list.reload}>
+            <Button
+              tone="ghost"
+              onClick={() => {
+                list.reload()
+                focusList() // the button goes
+              }}
+            >
               {fill(words.show, { news: list.news })}
             </Button>
           )}
@@ -158,8 +164,7 @@ function ListHeader({ list, selection }: { list: TicketList; selection: Selectio
             title={words.selectAllHint}
             onClick={() => {
               selection.keepOnly(list.items.map(({ id }) => id))
-              // The button goes.
-              document.querySelector<HTMLElement>('.list-pane .virtual')?.focus()
+              focusList() // the button goes
             }}
           >
             {words.selectAll}
@@ -170,6 +175,8 @@ function ListHeader({ list, selection }: { list: TicketList; selection: Selectio
     </header>
   )
 }
+
+const focusList = () => document.querySelector<HTMLElement>('.list-pane .virtual')?.focus()
 
 /** Empty until the list is loaded. A plus means that there are more. */
 const foundText = ({ data, hasMore }: TicketList) =>

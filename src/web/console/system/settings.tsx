@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import type { Settings, SettingsUpdate } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { Problem, Problems, TextField } from '../../kit/field.tsx'
-import { useForm } from '../../kit/form.tsx'
+import { useFocusWhenLost, useForm } from '../../kit/form.tsx'
 import { Loaded, Section } from '../../kit/list.tsx'
 import { Select } from '../../kit/select.tsx'
 import { Filled, fill, language, texts } from '../../kit/texts.tsx'
@@ -97,8 +97,7 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
 
   function discard() {
     setDraft({})
-    // The pressed button goes.
-    document.querySelector<HTMLElement>('.settings .save button')?.focus()
+    focusSave() // the pressed button goes
   }
 
   return (
@@ -142,6 +141,8 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
   )
 }
 
+const focusSave = () => document.querySelector<HTMLElement>('.settings .save button')?.focus()
+
 type SettingProps = {
   name: Name
   draft: Draft
@@ -154,6 +155,10 @@ function Setting(props: SettingProps) {
   const { name, draft, settings, change } = props
   const drafted = draft[name]
   const isStale = drafted && !isSame(drafted.before, settings[name])
+  function settle(...chosen: [value: Value, before?: Value]) {
+    change(name, ...chosen)
+    focusSave() // the pressed button goes
+  }
   return (
     <>
       <Input {...props} />
@@ -161,10 +166,8 @@ function Setting(props: SettingProps) {
         <div class="notice warning row between wrap" role="alert">
           <span>{fill(words.meanwhile, { value: shownText(settings[name]) })}</span>
           <span class="row">
-            <Button onClick={() => change(name, settings[name])}>{words.takeTheirs}</Button>
-            <Button onClick={() => change(name, drafted.value, settings[name])}>
-              {words.keepMine}
-            </Button>
+            <Button onClick={() => settle(settings[name])}>{words.takeTheirs}</Button>
+            <Button onClick={() => settle(drafted.value, settings[name])}>{words.keepMine}</Button>
           </span>
         </div>
       )}
@@ -273,8 +276,9 @@ const Links = ({ links, change }: LinksProps) => (
 
 function Logo({ url, change }: { url: string | null; change: (url: string | null) => void }) {
   const { label, hint } = words.fields.logo_url
+  const frame = useFocusWhenLost<HTMLDivElement>(url === null, 'button')
   return (
-    <div class="field">
+    <div class="field" ref={frame}>
       <span class="label">{label}</span>
       <div class="row wrap">
         {url && <img src={url} alt="" height="40" />}
