@@ -7,6 +7,7 @@ import en from '../src/web/texts/en.json'
 import { codeOf } from './support/authenticator.ts'
 import { insertDeadJob } from './support/dead-job.ts'
 import { describeAtLength, testAtLength } from './support/faults.ts'
+import { png } from './support/files.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import {
   choose,
@@ -297,6 +298,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
   })
 
   testAtLength('what is typed into settings and mails while they are saved stays', async () => {
+    const ask = await pages.trusted('omar@example.com')
     const held: (() => void)[] = []
     const path = '**/v1/admin/settings'
     await page.route(path, async (route) => {
@@ -318,6 +320,42 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     expect(await questions.inputValue()).toBe('help@example.com')
     await button('Discard').click()
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Save')
+    // So does what equals the value of before.
+    await name.fill('Huts')
+    await button('Save').click()
+    await waitFor(() => held.length === 1)
+    await name.fill('Houses')
+    await release()
+    await page.getByText('The settings are saved.').last().waitFor()
+    await waitFor(
+      async () => (await ask('GET', '/v1/admin/settings')).body.platform_name === 'Huts',
+    )
+    await button('Discard').waitFor()
+    expect(await name.inputValue()).toBe('Houses')
+    // A logo that was uploaded meanwhile, and another name of the admin, leave it alone.
+    const uploaded = Promise.withResolvers<void>()
+    await page.route('**/v1/files', async (route) => {
+      await uploaded.promise
+      const file_url = `data:image/png;base64,${Buffer.from(png).toString('base64')}`
+      await route.fulfill({ json: { file_url } })
+    })
+    const logo = { name: 'logo.png', mimeType: 'image/png', buffer: Buffer.from(png) }
+    await page.locator('.settings input[type=file]').setInputFiles(logo)
+    await name.fill('Homes')
+    uploaded.resolve()
+    await button('No logo').press('Enter')
+    await page.locator('.settings button:focus', { hasText: 'Upload' }).waitFor()
+    expect(await name.inputValue()).toBe('Homes')
+    await page.unroute('**/v1/files')
+    await follow('Account')
+    await button('Name…').click()
+    await page.getByLabel('Name', { exact: true }).fill('Grace')
+    await ofDialog('Save').click()
+    await page.getByText('Saved.', { exact: true }).waitFor()
+    await follow('System')
+    await follow('Settings')
+    expect(await name.inputValue()).toBe('Homes')
+    await button('Discard').click()
     await follow('Mails')
     await choose(page, 'Language', 'English')
     for (const mail of ['Confirm the address', 'New password']) {
@@ -331,10 +369,29 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     for (let save = 0; save < 2; save++) await release()
     await waitFor(async () => (await subjects.count()) === 0)
     await page.unroute(path)
-    const ask = await pages.trusted('omar@example.com')
     const { texts: stored } = (await ask('GET', '/v1/admin/settings')).body
     const kinds = ['verify_email', 'reset_password'] as const
     expect(kinds.map((kind) => stored[kind].en.subject)).toEqual(['First', 'Second'])
+    // Somebody else was faster: what was typed while that was found out stays, too.
+    await button('Edit New password').click()
+    await subjects.fill('Mine')
+    await ask('PATCH', '/v1/admin/settings', {
+      texts: { ...stored, reset_password: { en: { subject: 'Theirs' } } },
+    })
+    await page.route(path, async (route) => {
+      await new Promise<void>((go) => held.push(go))
+      await route.continue()
+    })
+    await button('Save').press('Enter')
+    await waitFor(() => held.length > 0)
+    await subjects.fill('Mine, too')
+    await button('Save').focus()
+    for (const go of held.splice(0)) go()
+    await page.getByText('meanwhile').waitFor()
+    expect(await subjects.inputValue()).toBe('Mine, too')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Save')
+    await page.unroute(path)
+    await button('Cancel').click()
   })
 
   testAtLength('a mail domain is banned, and the ban removed', async () => {

@@ -63,8 +63,8 @@ type Draft = { text: Own; before: Own }
 let saving: Promise<void> = Promise.resolve()
 /** Texts that are not saved yet, by kind and language, kept while other pages are open. */
 const unsaved = signal<Record<string, Draft>>({})
-user.subscribe(() => {
-  unsaved.value = {}
+user.subscribe((signedIn) => {
+  if (!signedIn) unsaved.value = {}
 })
 
 type MailProps = { kind: Kind; lang: Language; own: Own }
@@ -118,8 +118,9 @@ function Editor({ kind, lang, draft, change }: EditorProps) {
   async function store() {
     const { texts: stored } = await request(route, {})
     const current = stored[name]?.[lang] ?? {}
+    const latest = () => unsaved.peek()[`${name} ${lang}`]
     if (JSON.stringify(current) !== JSON.stringify(before)) {
-      change({ text, before: current })
+      change({ text: latest()?.text ?? text, before: current })
       toast(fill(words.meanwhile, { text: current.subject ?? current.body ?? words.usual }))
       return
     }
@@ -134,9 +135,9 @@ function Editor({ kind, lang, draft, change }: EditorProps) {
     const changed = { ...stored, [name]: isOwn ? { ...others, [lang]: own } : others }
     const saved = await mutate('PATCH /v1/admin/settings', { body: { texts: changed } })
     patch(route, {}, () => saved)
-    const latest = unsaved.peek()[`${name} ${lang}`]
-    if (latest?.text === text) change(undefined)
-    else if (latest) change({ text: latest.text, before: own })
+    const typed = latest()?.text
+    if (typed === text) change(undefined)
+    else if (typed) change({ text: typed, before: own })
     toast(texts.console.system.settings.saved)
   }
   const place = `texts.${name}.${lang}`
@@ -169,7 +170,7 @@ function Editor({ kind, lang, draft, change }: EditorProps) {
       </Problems.Provider>
       <Problem text={form.problem} />
       <div class="row wrap">
-        <Button submits tone="primary" disabled={form.isBusy}>
+        <Button submits tone="primary" isBusy={form.isBusy}>
           {texts.kit.save}
         </Button>
         <Button onClick={() => change({ text: usual, before })}>{words.usual}</Button>

@@ -48,7 +48,7 @@ const unsaved = signal<Draft>({})
 const setDraft = (draft: Draft) => {
   unsaved.value = draft
 }
-user.subscribe(() => setDraft({}))
+user.subscribe((signedIn) => signedIn || setDraft({}))
 
 export function SettingsPage() {
   const stored = useQuery(route, {}, { every: 10 })
@@ -90,8 +90,10 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
   const isChanged = namesIn(draft).length > 0
 
   function change(name: Name, value: Value, before = draft[name]?.before ?? settings[name]) {
-    const { [name]: _, ...others } = draft
-    const isBack = isSame(value ?? defaults[name], settings[name])
+    // A logo may have been uploaded while other fields were changed.
+    const { [name]: _, ...others } = unsaved.peek()
+    // What is being saved will be the stored value.
+    const isBack = !form.isBusy && isSame(value ?? defaults[name], settings[name])
     setDraft(isBack ? others : { ...others, [name]: { value, before } })
   }
 
