@@ -18,7 +18,7 @@ import {
 } from './support/pages.ts'
 import { call } from './support/process.ts'
 import { tools } from './support/tools.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 import { startReceiver, verify } from './support/webhook-receiver.ts'
 
 const wide = { width: 1280, height: 800 }
@@ -456,7 +456,45 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await page.getByLabel('Target').fill('rosa@')
     await page.keyboard.press('Enter')
     await page.waitForURL(`**&actor_id=${id}&target_id=${id}`)
-    await page.reload()
+    // A former search that is answered late does not replace the later one, and a search does not follow elsewhere.
+    const slow = Promise.withResolvers<void>()
+    await page.route('**/v1/admin/users?q=omar*', async (route) => {
+      await slow.promise
+      await route.continue()
+    })
+    const target = page.getByLabel('Target')
+    const former = page.waitForRequest('**/v1/admin/users?q=omar*')
+    await waitFor(async () => (await target.inputValue()) === 'Rosa')
+    await page.getByLabel('Target').fill('omar@')
+    await page.keyboard.press('Enter')
+    const late = await former
+    await page.getByLabel('Target').fill('grace@')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**&target_id=${pages.admin.id}`)
+    await waitFor(async () => (await target.inputValue()) === pages.admin.id)
+    await page.getByLabel('Target').fill('rosa@')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**&target_id=${id}`)
+    slow.resolve()
+    await (await late.response())?.finished()
+    await waitOut(100)
+    expect(page.url()).toEndWith(`&target_id=${id}`)
+    await page.unrouteAll()
+    // What is typed while the list loads stays.
+    const listed = Promise.withResolvers<void>()
+    await page.route('**/v1/admin/audit-log?*', async (route) => {
+      await listed.promise
+      await route.continue()
+    })
+    await page.goto(`${pages.base}/console/system/audit`)
+    await page.getByLabel('Actor').fill('ro')
+    listed.resolve()
+    await page.getByRole('list', { name: 'Audit log' }).waitFor()
+    expect(await page.getByLabel('Actor').inputValue()).toBe('ro')
+    await page.unrouteAll()
+    await page.goto(
+      `${pages.base}/console/system/audit?action=user_registered&actor_id=${id}&target_id=${id}`,
+    )
     const rows = page.getByRole('list', { name: 'Audit log' }).getByRole('listitem')
     await rows.first().waitFor()
     expect(await rows.count()).toBe(1)

@@ -1,5 +1,7 @@
 import { ListFilter, ScrollText } from 'lucide-preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../../client/src/contract.ts'
+import { useIsShown } from '../../kit/button.tsx'
 import { TextField } from '../../kit/field.tsx'
 import { RowList } from '../../kit/list.tsx'
 import { navigate, query, withQuery } from '../../kit/router.ts'
@@ -152,17 +154,30 @@ function Filters({ filter, nameOf }: { filter: AuditFilter; nameOf: (id?: string
 type FilterProps = { name: string; label: string; value: string | undefined }
 
 function PartyFilter({ name, label, value = '' }: FilterProps) {
+  const [text, setText] = useState(value)
+  const isTyped = useRef(false)
+  useEffect(() => {
+    if (!isTyped.current) setText(value)
+  }, [value])
+  const isShown = useIsShown()
+  const wanted = useRef('')
+  async function narrow(given: string) {
+    isTyped.current = false
+    wanted.current = given
+    const id = await idOf(given)
+    if (wanted.current === given && isShown.current) set(name, id)
+  }
   return (
     <TextField
       label={label}
       placeholder={texts.console.people.searchHint}
-      value={value}
+      value={text}
       spellcheck={false}
-      onChange={({ currentTarget }) =>
-        void idOf(currentTarget.value.trim())
-          .then((id) => set(name, id))
-          .catch(toastError)
-      }
+      onInput={({ currentTarget }) => {
+        isTyped.current = true
+        setText(currentTarget.value)
+      }}
+      onChange={({ currentTarget }) => void narrow(currentTarget.value.trim()).catch(toastError)}
     />
   )
 }
