@@ -273,6 +273,18 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       await mails.getByRole('button', { name: 'Show more' }).click()
       await mails.locator('li:nth-child(11):focus').waitFor()
       await page.unrouteAll()
+      // Further ones that cannot be read are no silence.
+      await page.route(`**/v1/admin/users/${nina.id}/deliveries?*`, async (route) => {
+        if (route.request().url().includes('cursor')) return route.abort()
+        const response = await route.fetch()
+        const { data } = await response.json()
+        await route.fulfill({ response, json: { data, pagination: { cursor: 'further' } } })
+      })
+      await page.reload()
+      for (let presses = 0; presses < 2; presses++)
+        await mails.getByRole('button', { name: 'Show more' }).click()
+      await mails.getByText('The service cannot be reached').waitFor()
+      await page.unrouteAll()
       await page.goto(`${pages.base}/console/people`)
     },
   )

@@ -3,6 +3,7 @@ import type { UserDelivery } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { useFocusWhenLost } from '../../kit/form.tsx'
 import { Loaded, Section } from '../../kit/list.tsx'
+import { Failure } from '../../kit/states.tsx'
 import { named, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { useList } from '../data.ts'
@@ -18,6 +19,7 @@ export function Deliveries({ id }: { id: string }) {
   const [isWhole, setWhole] = useState(false)
   const items = isWhole ? list.items : list.items.slice(0, shown)
   const hasMore = list.hasMore || items.length < list.items.length
+  const hasFailed = list.error !== undefined && !list.isStale
   const known = useRef(0)
   const rows = useFocusWhenLost<HTMLUListElement>(hasMore, `li:nth-child(${known.current + 1})`)
   function showMore() {
@@ -36,7 +38,8 @@ export function Deliveries({ id }: { id: string }) {
                 <Line key={delivery.id} delivery={delivery} />
               ))}
             </ul>
-            {hasMore && <Button onClick={showMore}>{texts.kit.showMore}</Button>}
+            {hasFailed && <Failure error={list.error} retry={list.retry} />}
+            {hasMore && !hasFailed && <Button onClick={showMore}>{texts.kit.showMore}</Button>}
           </>
         )}
       </Loaded>
