@@ -321,6 +321,54 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     expect((await show(id)).notes).toHaveLength(1)
   })
 
+  testAtLength(
+    'a file, and what is typed, stay when a ticket is left before its answers',
+    async () => {
+      const flo = await customer('Flo')
+      const [id, other] = [await flo.open('Left with a file'), await flo.open('Looked up')]
+      await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+      const field = page.getByRole('textbox', { name: 'Reply' })
+      const go = async (to: string, subject: string) => {
+        await page.locator(`[data-id="${to}"] a`).click()
+        await said(`${subject}?`)
+      }
+      const hold = async (address: string) => {
+        const held = Promise.withResolvers<void>()
+        await page.route(address, async (route) => {
+          await held.promise
+          await route.continue()
+        })
+        return async () => {
+          const answer = page.waitForResponse(address)
+          held.resolve()
+          await (await answer).finished()
+          await page.unroute(address)
+        }
+      }
+      await field.fill('See the file.')
+      const storeFile = await hold('**/v1/files')
+      const file = { name: 'late.txt', mimeType: 'text/plain', buffer: Buffer.from('42') }
+      await page.locator('input[type=file]').setInputFiles(file)
+      await go(other, 'Looked up')
+      await storeFile()
+      await waitOut(100)
+      await go(id, 'Left with a file')
+      await button('Remove late.txt').waitFor()
+      expect(await field.inputValue()).toBe('See the file.')
+      const storeReply = await hold(`**${tickets}/*/messages`)
+      await button('Send').click()
+      await go(other, 'Looked up')
+      await go(id, 'Left with a file')
+      await field.fill('And one thing more.')
+      await go(other, 'Looked up')
+      await storeReply()
+      await waitOut(100)
+      await go(id, 'Left with a file')
+      expect(await field.inputValue()).toBe('And one thing more.')
+      await field.fill('')
+    },
+  )
+
   testAtLength('an answer that comes late takes no focus from where somebody types', async () => {
     const id = await (await customer('Rob')).open('Slow answers')
     await admin('POST', `${tickets}/${id}/notes`, { body: 'A slow slip.' })

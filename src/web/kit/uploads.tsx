@@ -2,11 +2,11 @@ import { FileWarning, Paperclip, RotateCw, X } from 'lucide-preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Client, UploadedFile } from '../../../client/src/client.ts'
 import { uniqueId } from '../../../client/src/platform.ts'
-import { Button, IconButton, useAction } from './button.tsx'
+import { Button, IconButton, useAction, useIsShown } from './button.tsx'
 import { errorText } from './errors.ts'
 import { bytes, plural } from './format.ts'
 import { fill, texts } from './texts.tsx'
-import { toast } from './toast.tsx'
+import { toast, toastError } from './toast.tsx'
 
 export const maxFiles = 5
 
@@ -23,16 +23,19 @@ type UploadOptions = {
   room: number
   /** Called with each stored file. */
   add: (stored: UploadedFile) => void
+  /** Uploads end, and files are added, also after the component is gone. */
+  goesOn?: boolean
 }
 
 /** Uploads in progress. */
-export function useUploads({ send, room, add }: UploadOptions) {
+export function useUploads({ send, room, add, goesOn = false }: UploadOptions) {
   const [uploads, setUploads] = useState<Upload[]>([])
   const latest = useRef({ add, uploads })
   latest.current = { add, uploads }
+  const isShown = useIsShown()
   useEffect(
     () => () => {
-      for (const { abort } of latest.current.uploads) abort.abort()
+      if (!goesOn) for (const { abort } of latest.current.uploads) abort.abort()
     },
     [],
   )
@@ -50,7 +53,9 @@ export function useUploads({ send, room, add }: UploadOptions) {
       drop(id)
       latest.current.add(stored)
     } catch (error) {
-      if (!signal.aborted) patch(id, { problem: errorText(error).text })
+      if (signal.aborted) return
+      patch(id, { problem: errorText(error).text })
+      if (!isShown.current) toastError(error)
     }
   }
 

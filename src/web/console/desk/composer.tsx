@@ -41,13 +41,14 @@ export function Composer(props: ComposerProps) {
   const [kind, setKind] = useState<Kind>('reply')
   const [after, setAfter] = useState<AfterSending>(opensNext ? 'next' : '')
   const area = useRef<HTMLTextAreaElement>(null)
-  const { drafts, edit, clear, attemptOf } = useDrafts(ticket.id)
+  const { drafts, edit, clear, attach, attemptOf } = useDrafts(ticket.id)
   const draft = drafts[kind]
   const uploadsOf = (kind: Kind) =>
     useUploads({
       send: client.files.upload,
       room: maxFiles - drafts[kind].files.length,
-      add: (stored) => edit(kind, (before) => ({ ...before, files: [...before.files, stored] })),
+      add: (stored) => attach(kind, stored),
+      goesOn: true,
     })
   // An upload stays with what it was begun for, so that no file of a note goes to the owner.
   const uploads = { reply: uploadsOf('reply'), note: uploadsOf('note') }

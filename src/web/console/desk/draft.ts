@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import type { UploadedFile } from '../../../../client/src/client.ts'
 import { uniqueId } from '../../../../client/src/platform.ts'
 import { user } from '../session.ts'
@@ -19,8 +19,10 @@ const empty: Draft = { text: '', files: [] }
 const draftKey = (ticketId: string, kind: Kind) =>
   `hostline draft ${user.value?.id} ${ticketId} ${kind}`
 
-/** The composers that are shown: a reply may be stored after its ticket was left and opened again. */
-const shown = new Set<(key: string, sent: Draft) => void>()
+type Edit = (kind: Kind, change: (draft: Draft) => Draft) => void
+
+/** The composers that are shown, by ticket: a ticket may be left, and opened again, before a reply or a file is stored. */
+const shown = new Map<string, Edit>()
 
 /** Rises with each draft that begins or ends. */
 const changes = signal(0)
@@ -40,7 +42,7 @@ export function useDrafts(ticketId: string) {
     note: stored(keyOf('note')),
   }))
 
-  function edit(kind: Kind, change: (draft: Draft) => Draft) {
+  const edit: Edit = (kind, change) => {
     setDrafts((before) => {
       const draft = change(before[kind])
       store(keyOf(kind), draft)
@@ -55,22 +57,24 @@ export function useDrafts(ticketId: string) {
       const kind = kindOf(key)
       if (kind) setDrafts((before) => ({ ...before, [kind]: stored(keyOf(kind)) }))
     }
-    const forget = (key: string, sent: Draft) => {
-      const kind = kindOf(key)
-      if (kind) edit(kind, (before) => without(before, sent))
-    }
     addEventListener('storage', follow)
-    shown.add(forget)
-    return () => {
-      removeEventListener('storage', follow)
-      shown.delete(forget)
-    }
+    return () => removeEventListener('storage', follow)
+  }, [ticketId])
+  useLayoutEffect(() => {
+    shown.set(ticketId, edit)
+    return () => void shown.delete(ticketId)
   }, [ticketId])
 
-  function clear(kind: Kind, sent: Draft) {
-    edit(kind, (before) => without(before, sent))
-    for (const forget of shown) forget(keyOf(kind), sent)
+  /** Changes the draft also after the ticket was left. */
+  const change: Edit = (kind, by) => {
+    const key = keyOf(kind)
+    const editShown = shown.get(ticketId)
+    if (editShown) editShown(kind, by)
+    else store(key, by(stored(key)))
   }
+  const clear = (kind: Kind, sent: Draft) => change(kind, (before) => without(before, sent))
+  const attach = (kind: Kind, file: UploadedFile) =>
+    change(kind, (before) => ({ ...before, files: [...before.files, file] }))
 
   /** The idempotency key of a draft: the same as long as its content and the wanted status are unchanged, also for an
    *  attempt of another tab. */
@@ -80,7 +84,7 @@ export function useDrafts(ticketId: string) {
     return attempts.find((one) => one?.content === content) ?? { content, clientId: uniqueId() }
   }
 
-  return { drafts, edit, clear, attemptOf }
+  return { drafts, edit, clear, attach, attemptOf }
 }
 
 /** Removes what was sent from a draft; later text and files stay. */
