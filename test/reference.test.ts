@@ -6,7 +6,7 @@ import { expectAccessible, expectNarrowAccessible, password, startPages } from '
 import { startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
 import { tools } from './support/tools.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 type Named = { operationId: string; summary: string }
 type Described = {
@@ -259,6 +259,11 @@ describeAtLength.skipIf(!tools.chromium)('the reference in a browser', () => {
   testAtLength(
     'the search finds names, statuses, reasons and secrets, and Enter opens the first',
     async () => {
+      // A refusal is no index: the next key reads it again.
+      const refusal = { status: 503, json: { error: { code: 'unavailable', message: 'Later.' } } }
+      await page.route('**/docs/search.json', (route) => route.fulfill(refusal), { times: 1 })
+      await page.locator('.search input').fill('m')
+      await page.getByText('The service could not be reached.').waitFor()
       const found = page.getByRole('navigation', { name: 'Found' }).getByRole('link')
       const search = page.getByRole('searchbox')
       const firstFor = async (text: string) => {
@@ -301,8 +306,22 @@ describeAtLength.skipIf(!tools.chromium)('the reference in a browser', () => {
       await page.keyboard.press('Enter')
       await dialog.getByText('The e-mail address or the password is wrong.').waitFor()
       await dialog.getByLabel('Password').fill(password)
+      // Enter pressed again before the response begins no second session.
+      const held = Promise.withResolvers<void>()
+      let logins = 0
+      await page.route('**/v1/auth/login', async (route) => {
+        logins++
+        await held.promise
+        await route.continue()
+      })
       await page.keyboard.press('Enter')
+      await waitFor(() => logins === 1)
+      await page.keyboard.press('Enter')
+      await waitOut(100)
+      held.resolve()
       await part.getByText('As grace').waitFor()
+      expect(logins).toBe(1)
+      await page.unrouteAll()
       await part.getByRole('button', { name: 'Send GET' }).click()
       await part.getByText('200 OK', { exact: true }).waitFor()
       await part.getByText(`"${pages.admin.id}"`).waitFor()

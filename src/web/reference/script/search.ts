@@ -55,6 +55,7 @@ function matching(index: Found[], words: string[]): Found[] {
 /** All pages, read when it is first searched. */
 async function readIndex(): Promise<Found[]> {
   const response = await fetch('/docs/search.json')
+  if (!response.ok) throw new Error(`HTTP ${response.status}`)
   return response.json()
 }
 

@@ -100,8 +100,18 @@ function startLogin(): void {
     event.preventDefault()
     const token = given.get('token')
     if (token !== null) setCaller({ token: String(token).trim() })
-    if (token !== null || (await logIn(form, given))) dialog.close()
+    if (token !== null || (await logInOnce(form, given))) dialog.close()
   })
+}
+
+let loggingIn: Promise<boolean> | undefined
+
+/** Each login begins a session, however often Enter is pressed until the response. */
+function logInOnce(form: HTMLFormElement, given: FormData): Promise<boolean> {
+  loggingIn ??= logIn(form, given).finally(() => {
+    loggingIn = undefined
+  })
+  return loggingIn
 }
 
 async function logIn(form: HTMLFormElement, given: FormData): Promise<boolean> {
