@@ -13,6 +13,7 @@ import {
   choose,
   expectAccessible,
   expectNarrowAccessible,
+  loseResponse,
   password,
   startPages,
 } from './support/pages.ts'
@@ -595,6 +596,19 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await button('I have saved them').click()
     await button('Switch it off').click()
     await prove(renewed)
+    // Without the response to the first code the page says that it is on.
+    await button('Set it up').click()
+    await page.getByLabel('Password or code').fill(password)
+    await button('Confirm').click()
+    const shown = await page.locator('.copyable code').textContent()
+    const again = (shown ?? '').replaceAll(' ', '')
+    await page.route('**/v1/auth/totp/confirm', loseResponse, { times: 1 })
+    await page.getByRole('textbox', { name: 'Code' }).fill(codeOf(again, Date.now()))
+    await page.keyboard.press('Enter')
+    await page.locator('.factor .badge').getByText('On', { exact: true }).waitFor()
+    await button('Cancel').click()
+    await button('Switch it off').click()
+    await prove(codeOf(again, Date.now() + 30_000))
     await button('Set it up').waitFor()
   })
 
@@ -670,6 +684,9 @@ async function setUpFactor(page: Page) {
   await page.getByRole('img', { name: 'QR code' }).waitFor()
   const shown = await page.locator('.copyable code').textContent()
   const secret = (shown ?? '').replaceAll(' ', '')
+  await page.getByRole('textbox', { name: 'Code' }).fill('abc')
+  await page.keyboard.press('Enter')
+  await page.locator('.problem').waitFor()
   await page.getByRole('textbox', { name: 'Code' }).fill('000000')
   await page.keyboard.press('Enter')
   await page.getByText('code is wrong').waitFor()

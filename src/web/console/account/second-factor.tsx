@@ -141,9 +141,13 @@ type ScanProps = {
 function Scan({ secret, onConfirmed, onCancel }: ScanProps) {
   const first = useRef<HTMLParagraphElement>(null)
   useEffect(() => first.current?.focus(), [])
-  const { onSubmit, isBusy, problem } = useForm(async (given) => {
+  const { onSubmit, isBusy, problem, problems } = useForm(async (given) => {
     const body = { code: String(given.get('code')) }
-    onConfirmed((await mutate('POST /v1/auth/totp/confirm', { body })).recovery_codes)
+    // Without a response it may be on all the same.
+    const refreshes: ['GET /v1/users/me'] = ['GET /v1/users/me']
+    onConfirmed(
+      (await mutate('POST /v1/auth/totp/confirm', { body }, { refreshes })).recovery_codes,
+    )
   })
   return (
     <div class="scan">
@@ -157,7 +161,7 @@ function Scan({ secret, onConfirmed, onCancel }: ScanProps) {
           shown={secret.secret.replace(/(.{4})(?=.)/g, '$1 ')}
           name={texts.kit.theSecret}
         />
-        <CodeField hint={words.newCodeHint} problem={problem} />
+        <CodeField hint={words.newCodeHint} problem={problem ?? problems['code']} />
         <div class="row wrap">
           <Button submits tone="primary" disabled={isBusy}>
             {words.switchOn}
