@@ -156,6 +156,7 @@ describe('the channel', () => {
       wants: () => true,
       send: () => false,
       isBehind: () => true,
+      isExpired: () => false,
       drop() {},
       close() {},
     })

@@ -35,7 +35,8 @@ function framesTo({ hub }: TestService, { id: userId }: Person) {
   const frames: unknown[] = []
   const send = (text: string) => frames.push(JSON.parse(text)) > 0
   const peer = { userId, sessionId: '', role: 'user', mayAdminister: false, send } as const
-  hub.add({ ...peer, wants: () => true, isBehind: () => false, drop() {}, close() {} })
+  const never = () => false
+  hub.add({ ...peer, wants: () => true, isBehind: never, isExpired: never, drop() {}, close() {} })
   return frames
 }
 

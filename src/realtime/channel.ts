@@ -82,7 +82,6 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   }
   const sent: ServerFrames = { ...channelFrames, ...options.serverFrames }
   const decode = createDecoder(received)
-  const connections = new Set<Connection>()
   const inReplay = createKeyedSemaphore(maxReplaysPerUser, {
     maxWaiting: maxWaitingReplays,
     refused: () => new AppError('resync'),
@@ -186,9 +185,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   const stopSweeping = clock.every(sweepMilliseconds, () => {
     const now = clock.now()
     hub.dropStuck(now)
-    for (const connection of connections) {
-      if (connection.isExpired(now)) connection.close(closeCodes.tokenExpired)
-    }
+    hub.closeExpired(now)
   })
 
   const handlers: WebSocketHandler<Connection> = {
@@ -200,7 +197,6 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     open(socket) {
       const connection = socket.data
       connection.attach(socket)
-      connections.add(connection)
       hub.add(connection)
       if (connection.wants('ready', undefined)) connection.sendFrame(readyFrame(connection.userId))
       const since = connection.replaysAfter
@@ -213,7 +209,6 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     close(socket, code) {
       counts.closed(code)
       socket.data.detach()
-      connections.delete(socket.data)
       hub.remove(socket.data)
     },
   }

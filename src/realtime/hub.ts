@@ -23,6 +23,7 @@ export type Peer = {
   send(text: string): boolean
   /** True while frames queue up because the peer reads slowly. */
   isBehind(): boolean
+  isExpired(now: number): boolean
   drop(): void
   close(code: CloseCode): void
 }
@@ -96,6 +97,12 @@ export function createHub() {
     }
   }
 
+  function closeEach(code: CloseCode, isMeant = (_: Peer) => true) {
+    for (const peers of peersByUser.values()) {
+      for (const peer of peers) if (isMeant(peer)) end(peer, code)
+    }
+  }
+
   /** Serialises each form of a frame at most once. */
   function createDelivery(frame: Frame, { except, id, variant }: SendOptions, isVolatile = false) {
     const textOf = lazy(() => JSON.stringify(frame))
@@ -140,11 +147,9 @@ export function createHub() {
     closeSession: (userId: string, sessionId: string) =>
       closeUser(userId, (peer) => peer.sessionId !== sessionId),
     closeUser,
-    closeAll(code: CloseCode) {
-      for (const peers of [...peersByUser.values()]) {
-        for (const peer of [...peers]) end(peer, code)
-      }
-    },
+    closeExpired: (now: number) =>
+      closeEach(closeCodes.tokenExpired, (peer) => peer.isExpired(now)),
+    closeAll: (code: CloseCode) => closeEach(code),
     stats: () => ({ sockets: count, users: peersByUser.size, dropped, unsentBytes }),
   }
 }
