@@ -188,6 +188,15 @@ describe('a job', () => {
     expect(jobs.outbox.stats()).toMatchObject({ waiting: 0, dead: 1 })
   })
 
+  test('of a kind that an older executable does not know waits for the newer one', async () => {
+    await using jobs = startJobs(async () => {})
+    const kind = 'later_kind' as 'verification_mail'
+    await jobs.write(() => jobs.outbox.add(kind, { user_id: 'u', address_hash: 'h' }))
+    await jobs.turn()
+    await jobs.turn()
+    expect([jobs.outcomes, jobs.outbox.stats().waiting]).toEqual([[], 1])
+  })
+
   test('has an outcome for each run', async () => {
     const runs = [
       () => Promise.reject(new Error('not now')),
