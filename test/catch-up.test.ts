@@ -368,6 +368,17 @@ describe('too many missed messages', () => {
     expect([rest.status, rest.body.data[0].id]).toEqual([200, ids[10]])
   })
 
+  test('that cannot be read end the connection, so that the client tries again', async () => {
+    const { service, a, b, conversationId } = await startPair()
+    const { id } = (await service.say(a, conversationId, 'hello')).body
+    service.sqlite.run("UPDATE messages SET attachments = '{' WHERE id = ?", [id])
+    const bob = await service.connect(b, `&since=${beginning}`)
+    expect(await bob.closed).toBe(1006)
+    service.sqlite.run('UPDATE messages SET attachments = NULL WHERE id = ?', [id])
+    const again = await service.connect(b, `&since=${beginning}`)
+    expect((await again.next('new_message')).message.id).toBe(id)
+  })
+
   test('include more than a thousand conversations', async () => {
     await using service = await startService()
     const host = await service.register()

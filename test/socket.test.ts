@@ -514,6 +514,7 @@ describe('limits', () => {
     return {
       ...service,
       clock,
+      sockets,
       send: () => service.hub.send([id], frame),
       async [Symbol.asyncDispose]() {
         for (const socket of sockets) socket.destroy()
@@ -543,6 +544,16 @@ describe('limits', () => {
     expect(stuck.hub.stats().sockets).toBe(1)
     stuck.clock.advance(1_000)
     expect(stuck.hub.stats()).toMatchObject({ sockets: 0, unsentBytes: 0 })
+  })
+
+  test('a reader that reads its pending bytes within ten seconds stays', async () => {
+    await using stuck = await startStuck(1)
+    while (stuck.hub.stats().unsentBytes === 0) stuck.send()
+    stuck.clock.advance(9_000)
+    stuck.sockets[0]?.resume()
+    await waitFor(() => stuck.hub.stats().unsentBytes === 0)
+    stuck.clock.advance(1_000)
+    expect(stuck.hub.stats().sockets).toBe(1)
   })
 
   testAtLength(
@@ -663,23 +674,34 @@ test('a shutdown answers accepted requests and closes every socket with 1001', a
   expect(ada.socket.frames.filter(({ type }) => type === 'new_message')).toHaveLength(20)
 })
 
-test('a shutdown waits for a request whose write is not on the disk yet', async () => {
+test('a shutdown waits for requests and frames whose writes are not on the disk yet, and takes no more', async () => {
   let release: (() => void) | undefined
   let hold = false
   const sync = (real: () => Promise<void>) =>
     hold ? new Promise<void>((resolve) => (release = resolve)) : real()
-  await using service = await startService({ listen: true, sync })
+  const clock = createTestClock()
+  await using service = await startService({ listen: true, sync, clock })
   const { a, conversationId } = await service.pair()
+  const [ada, late] = [await service.connect(a), await service.connect(a)]
   hold = true
   const sending = service.say(a, conversationId, 'last words')
+  const frame = (body: string) => ({ type: 'message', conversation_id: conversationId, body })
+  ada.send(frame('by frame'))
   // Another write may be waiting for the disk.
-  const message = service.sqlite.query('SELECT 1 FROM messages')
-  await waitFor(() => release && message.get(), 'the message')
+  const messages = service.sqlite.query('SELECT body FROM messages ORDER BY body')
+  await waitFor(() => release && messages.all().length === 2, 'the messages')
   const stopping = service.stop()
+  late.send(frame('too late'))
+  expect((await service.call('GET', '/readyz')).status).toBe(503)
+  await expect(service.connect(a)).rejects.toThrow()
+  expect(messages.values()).toEqual([['by frame'], ['last words']])
   hold = false
   release?.()
   expect((await sending).status).toBe(201)
+  expect(await ada.closed).toBe(1001)
+  expect(ada.frames.map(({ message }) => message?.body).sort()).toEqual(['by frame', 'last words'])
   await stopping
+  expect(clock.intervals()).toBe(0)
 })
 
 /** The response head of an upgrade request. */

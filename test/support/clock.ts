@@ -12,6 +12,8 @@ export function createTestClock(start = Date.now()) {
       repeated.add(entry)
       return () => repeated.delete(entry)
     },
+    /** The number of intervals that nobody has stopped. */
+    intervals: () => repeated.size,
     /** Advances the time and runs each due callback once. */
     advance(milliseconds: number) {
       now += milliseconds
@@ -26,5 +28,8 @@ export function createTestClock(start = Date.now()) {
       now -= milliseconds
       for (const entry of repeated) entry.next -= milliseconds
     },
-  } satisfies Clock & Record<'advance' | 'setBack', (milliseconds: number) => void>
+  } satisfies Clock & { intervals: () => number } & Record<
+      'advance' | 'setBack',
+      (milliseconds: number) => void
+    >
 }
