@@ -285,6 +285,8 @@ describe('a resolved ticket', () => {
     d.clock.advance(6 * day)
     d.root.token = (await d.service.login(d.root.email)).token
     expect((await d.show(id)).status).toBe('resolved')
+    // Nobody writes.
+    await d.update(id, { priority: 'high' })
     d.clock.advance(day)
     d.root.token = (await d.service.login(d.root.email)).token
     const { status, history } = await d.show(id)
@@ -858,6 +860,9 @@ describe('replying', () => {
     d.root.token = (await d.service.login(d.root.email)).token
     expect((await d.answer(id)).status).toBe(201)
     expect((await d.show(id)).status).toBe('closed')
+    // The days in which its owner may reopen it are over.
+    const ada = await d.service.login(d.ada.email)
+    expect((await d.write(id, 'Thank you', ada)).status).toBe(409)
     await d.answer(id, { status: 'in_progress' })
     expect((await d.show(id)).status).toBe('in_progress')
   })
@@ -956,8 +961,11 @@ describe('a ticket that the desk opens for a user', () => {
     const eve = await d.service.register()
     await create(d, { client_id: 'k' })
     const ofRoot = { subject: request.subject, body: request.body, category: 'billing' }
-    await d.open({ ...ofRoot, client_id: 'own' }, d.root)
+    const { id } = await d.open({ ...ofRoot, client_id: 'own' }, d.root)
+    const said = { body: 'more', client_id: 'said' }
+    await d.service.call('POST', `${own}/${id}/messages`, { token: d.root.token, body: said })
     const refused = [
+      await d.answer(id, said),
       await create(d, { client_id: 'k', subject: 'else' }),
       await create(d, { client_id: 'k', user_id: eve.id }),
       await create(d, { client_id: 'own', user_id: d.root.id }),
