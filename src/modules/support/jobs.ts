@@ -67,7 +67,8 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
       })
       await mailer.send({ ...mail, replyTo: replyToOf(items, inbox) })
       await write(() => due.forEach(store.updateInboxMailed))
-      return due.length === maxPerMail ? { againAfterMilliseconds: 0 } : undefined
+      // Each further ticket has a job of its own.
+      return undefined
     })
 
   const newestOf = ({ id, messageCount }: DeskItem) =>
