@@ -10,6 +10,7 @@ import type { Core } from '../src/core.ts'
 import { createAuditTrail } from '../src/db/audit-trail.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { eventTypes } from '../src/lib/vocabulary.ts'
+import { createDeliveries } from '../src/modules/webhooks/deliveries.ts'
 import { testEvent } from '../src/modules/webhooks/model.ts'
 import { newSecret } from '../src/modules/webhooks/sender.ts'
 import { createWebhookStore } from '../src/modules/webhooks/store.ts'
@@ -530,6 +531,21 @@ describe('a failing delivery', () => {
     await host.ask('POST', `${path}/${id}/deliveries/${delivery.id}/retry`)
     await waitFor(() => host.queued() === 0)
     await host.ask('DELETE', `${path}/${id}`)
+  })
+
+  test('that a stop breaks off costs no attempt: it is sent after the next start', async () => {
+    const webhook = { id: 'w', url: 'https://example.com/in', disabledAt: null }
+    const deliver = createDeliveries({} as never, {
+      store: { find: () => webhook, hasExternalIds: () => false } as never,
+      send: async () => Promise.reject(new Error('aborted')),
+      notify() {},
+      others: [{ eventData: { 'user.created': () => ({}) } } as never],
+      onDisabled() {},
+    })
+    const event = { type: 'user.created', at: '' } as const
+    const run = { id: 'j', attempts: 1, signal: AbortSignal.abort() }
+    const outcome = deliver({ webhook_id: 'w', event }, run as never)
+    expect(await outcome).toEqual({ againAfterMilliseconds: 0 })
   })
 
   test('at a hanging endpoint delays no other endpoint', async () => {
