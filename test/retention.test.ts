@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { type Aging, createForgetting } from '../src/jobs/forgetting.ts'
 import { firstIdAt } from '../src/lib/ids.ts'
 import { createChatStore } from '../src/modules/chat/store.ts'
 import { createTestClock } from './support/clock.ts'
@@ -391,6 +392,39 @@ describe('a run', () => {
     clock.advance(minute)
     await waitFor(() => runs(service).length === 1)
     expect(runs(service)).toEqual([{ messages: '1', tickets: '0' }])
+  })
+
+  test('that a stop interrupts is not recorded, so that it is repeated', async () => {
+    const clock = createTestClock()
+    const recorded: string[] = []
+    const parts = {
+      settings: { get: () => 30 },
+      write: async (work: () => unknown) => work(),
+      audit: {
+        findLatest: () => undefined,
+        record: (row: { action: string }) => recorded.push(row.action),
+      },
+      clock,
+      log: { info() {}, warn() {} },
+      orm: { $client: new Database(':memory:') },
+    }
+    let isStopping = true
+    const stopDuring: Aging['forget'] = () => {
+      if (isStopping) stop()
+      return undefined
+    }
+    const aging = { forget: stopDuring, survey: () => [] }
+    const start = () =>
+      createForgetting(parts as never, { messages: aging, tickets: aging }).start()
+    let stop = start()
+    clock.advance(minute)
+    for (let n = 0; n < 10; n++) await new Promise(setImmediate)
+    expect(recorded).toEqual([])
+    isStopping = false
+    stop = start()
+    clock.advance(minute)
+    await waitFor(() => recorded.length === 1)
+    stop()
   })
 
   test('comes also after one of a time when the clock was ahead', async () => {
