@@ -670,6 +670,25 @@ describe('mail', () => {
     await waitFor(() => left().length === 0)
   })
 
+  test('is not logged when its user was removed during the attempt', async () => {
+    let refuse: (() => void) | undefined
+    await using mail = await startMailServer({
+      onRcptTo(_address, _session, callback) {
+        refuse = () => callback(Object.assign(new Error('busy'), { responseCode: 451 }))
+      },
+    })
+    await using service = await startService({ environment: { SMTP_URL: mail.url } })
+    const { token } = await service.register('ada')
+    const answer = await waitFor(() => refuse)
+    const body = { password: 'correct horse' }
+    await service.call('DELETE', '/v1/users/me', { token, body })
+    const jobs = service.sqlite.query('SELECT kind FROM outbox')
+    await waitFor(() => jobs.get() === null)
+    answer()
+    await waitFor(() => service.log().includes('a job was given up'))
+    expect(service.sqlite.query('SELECT * FROM deliveries').all()).toEqual([])
+  })
+
   test('that arrives ends the mark of a bounce', async () => {
     await using mail = await startMailServer()
     await using service = await startService({ environment: { SMTP_URL: mail.url } })

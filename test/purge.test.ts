@@ -300,6 +300,43 @@ test('the removal of an account deletes its rows a hundred at a time', async () 
   expect(largest()).toBeLessThan(300)
 })
 
+test('the removal of an account that a stop interrupts goes on after the next start', async () => {
+  using directory = temporaryDirectory()
+  const clock = createTestClock()
+  const { promise: stopped, resolve: goOn } = Promise.withResolvers<void>()
+  let isBegun = () => false
+  const sync = async (real: () => Promise<void>) => {
+    if (isBegun()) await stopped
+    await real()
+  }
+  const options = { clock, dataDir: directory.path }
+  await using before = await startService({ ...options, sync })
+  const { id, token } = await before.register()
+  before.sqlite.run(
+    `WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 1000)
+     INSERT INTO deliveries SELECT ?, n, 'push', 'message_push', 'sent', 1, NULL, ${clock.now()} FROM many`,
+    [id],
+  )
+  const left = ({ sqlite }: typeof before) =>
+    sqlite.query<{ n: number }, []>('SELECT count(*) AS n FROM deliveries').get()?.n ?? 0
+  const body = { password: 'correct horse' }
+  await before.call('DELETE', '/v1/users/me', { token, body })
+  isBegun = () => left(before) < 1_000
+  await waitFor(() => {
+    clock.advance(500)
+    return isBegun()
+  })
+  const stopping = before.stop()
+  goOn()
+  await stopping
+  await using after = await startService(options)
+  expect(left(after)).toBeGreaterThan(0)
+  await waitFor(() => {
+    clock.advance(500)
+    return left(after) === 0
+  })
+})
+
 async function repeatedly<T>(times: number, work: () => Promise<T>): Promise<T[]> {
   const results: T[] = []
   while (results.length < times) results.push(await work())
