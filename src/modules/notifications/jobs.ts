@@ -235,14 +235,13 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
       return inOrder(key, async () => {
         const token = pushTokenStore.findLive(userId, push_token_id)
         const unread = findUnread()
-        const person = store.findPerson(userId)
-        if (!token || !unread || !person) return undefined
+        if (!token || !unread) return undefined
         if (isHeld(token, { conversation_id, seq }, run)) return undefined
         // A later message was removed, and this one was pushed before.
         if (unread.seq <= (pushedSeqs.get(key) ?? 0)) return undefined
         const message = {
           type: 'chat_message',
-          ...messageShown(unread, person.locale, settings),
+          ...messageShown(unread, platformOf(userId), settings),
           data: {
             conversation_id,
             ...idsOf(unread, settings),
@@ -340,13 +339,13 @@ function commonLinkOf(links: Links, rows: readonly NotificationRow[]) {
 
 type Settings = Core['settings']
 
-function messageShown(message: UnreadMessage, locale: Locale, settings: Settings) {
+function messageShown(message: UnreadMessage, { locale, platform }: ShownTo, settings: Settings) {
   const level = settings.get('push_content')
   const { push } = texts[locale]
   const sender = level === 'none' ? null : message.senderName
   const text = isVisible(message.text) ? message.text : push.file
   return {
-    title: sender ?? settings.get('platform_name'),
+    title: sender ?? platform,
     body: level === 'full' ? shortened(text) : push.message,
   }
 }
@@ -357,6 +356,7 @@ function idsOf({ id, senderId }: UnreadMessage, settings: Settings) {
 }
 
 type Shown = Pick<NotificationRow, 'title' | 'body' | 'data'>
+type ShownTo = { locale: Locale; platform: string }
 
 /** The part of a notification that push services and mail servers may see. `sender` is the text of its type with names
  *  alone, without amounts, subjects and texts of the platform; `none` names only its type. Ids stay, so that the app can
@@ -364,7 +364,7 @@ type Shown = Pick<NotificationRow, 'title' | 'body' | 'data'>
 export function shownAt(
   level: ContentLevel,
   { type, title, body, data }: Shown & { type: string },
-  { locale, platform }: { locale: Locale; platform: string },
+  { locale, platform }: ShownTo,
 ): Shown {
   if (level === 'full') return { title, body, data }
   const known: Record<string, NotificationText> = texts[locale].notifications
