@@ -255,15 +255,12 @@ export function createDeskService(core: Core, parts: Parts) {
       write(() => {
         const ticketId = mustFind(id).id
         const adminId = by.actor.id
-        const author = desk.findPerson(adminId)
-        if (!author) throw new AppError('unauthorized')
         const text = { id: newId(), body, createdAt: clock.now(), editedAt: null }
         const attached = attach(text.id, adminId, fileUrls)
         const attachments = attached.length > 0 ? attached : null
-        const note = { ...text, ticketId, authorId: adminId, attachments }
-        desk.insertNote(note)
+        desk.insertNote({ ...text, ticketId, authorId: adminId, attachments })
         noteChanged('ticket_note_added', by, ticketId)
-        return { ...note, author }
+        return mustFindNote(ticketId, text.id)
       }),
 
     /** Changes the text of an own note. The same text again changes nothing.
