@@ -711,6 +711,9 @@ describe('changing a ticket', () => {
     const same = { status: 'open', priority: 'normal', assignee_id: null }
     const { status, body } = await d.update(id, same)
     expect([status, body]).toEqual([200, before])
+    const audited = `/v1/admin/audit-log?target_id=${id}`
+    const { body: entries } = await d.service.call('GET', audited, { token: d.root.token })
+    expect(entries.data).toEqual([])
   })
 
   test.each([[{}], [{ subject: 'x' }], [{ status: null, priority: null }]])(
