@@ -95,8 +95,13 @@ async function startPair(options: { minutes?: number; listen?: boolean } = {}) {
   ]
   const talk = await service.openConversation(ada, bob)
   const admin = await service.registerAs('admin')
-  const set = (body: object) =>
-    service.call('PATCH', '/v1/admin/settings', { token: admin.token, body })
+  // Tokens expire within an hour.
+  async function set(body: object) {
+    const { id, token } = await all.service().login(admin.email)
+    all.service().trust({ id })
+    const { status } = await all.service().call('PATCH', '/v1/admin/settings', { token, body })
+    expect(status).toBe(200)
+  }
   if (options.minutes !== undefined) await set({ unread_mail_minutes: options.minutes })
   await all.settle()
   all.mail.mails.length = 0
@@ -177,7 +182,15 @@ describe('unread messages', () => {
     all.service().sqlite.run('UPDATE users SET email_verified = 0 WHERE id = ?', [all.bob.id])
     await all.say('word3')
     await all.pass(60)
+    all.service().sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [all.bob.id])
+    await all.say('word4')
+    await all.set({ unread_mail_minutes: 0 })
+    await all.pass(60)
     expect(all.mails()).toEqual([])
+    await all.set({ unread_mail_minutes: 15 })
+    await all.say('word5')
+    await all.pass(60)
+    expect(all.mails()).toHaveLength(1)
   })
 
   test('wait for the end of quiet hours', async () => {
