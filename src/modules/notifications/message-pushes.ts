@@ -26,7 +26,6 @@ export function createMessagePushes(core: Core, parts: Parts) {
   const { outbox, hub, clock, afterCommit } = core
   // The time of the next check of each conversation, which covers all messages before it.
   const unreadCheckDueAt = createLru<number>(rememberedConversations)
-  const pushedSeqs = createLru<number>(rememberedConversations)
 
   function push({ recipientId: userId, conversationId, seq }: Arrived) {
     const devices = pushTokenStore.listDevices(userId)
@@ -58,7 +57,7 @@ export function createMessagePushes(core: Core, parts: Parts) {
     },
 
     /** Pushes the newest message of a conversation if it stayed unread. Several messages of one commit cause several
-     *  checks, of which only the first pushes.
+     *  checks; each device gets one push.
      *  @returns milliseconds until the next check, if the unread messages are too recent */
     pushUnread(recipientId: string, conversationId: string): number | undefined {
       const unread = findUnread(recipientId, conversationId)
@@ -67,11 +66,7 @@ export function createMessagePushes(core: Core, parts: Parts) {
       // Negative when the clock was set back.
       if (unreadFor >= 0 && unreadFor < unreadDelayMilliseconds)
         return unreadDelayMilliseconds - unreadFor
-      const key = `${recipientId} ${conversationId}`
-      const { seq } = unread
-      if (pushedSeqs.get(key) === seq) return undefined
-      push({ recipientId, conversationId, seq })
-      afterCommit(() => pushedSeqs.set(key, seq))
+      push({ recipientId, conversationId, seq: unread.seq })
       return undefined
     },
   }
