@@ -128,7 +128,9 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
       const what = `list ${under}`
       const page = await repeating(async () => {
         const answer = await mustBe(await request('GET', '', { query }), what, 200)
-        return await whole(answer.text(), what)
+        const text = await whole(answer.text(), what)
+        if (isPage(text)) return text
+        throw failure(200, `without a whole page of keys (${what})`)
       })
       // Some stores return a page unsorted.
       yield objectsOf(page)
@@ -201,6 +203,12 @@ function createLimit(timeoutMilliseconds: number) {
     },
   }
 }
+
+/** Anything else, such as the page of a proxy, must not pass for an empty bucket, nor a page without its successor for the
+ *  last one. */
+const isPage = (text: string) =>
+  text.includes('</ListBucketResult>') &&
+  (textOf(text, 'IsTruncated') !== 'true' || textOf(text, 'NextContinuationToken') !== undefined)
 
 function objectsOf(page: string): StoredObject[] {
   const contents = page.match(/<Contents>.*?<\/Contents>/gs) ?? []

@@ -1,0 +1,39 @@
+import { afterAll, expect, test } from 'bun:test'
+import { openBucket } from '../src/outside/bucket.ts'
+
+// Answers that no store gives, but a proxy before it, or one that differs from S3.
+
+let answer: (request: Request) => Response
+const server = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  fetch: (request) => answer(request),
+})
+afterAll(() => server.stop(true))
+
+const bucket = openBucket({
+  endpoint: `http://127.0.0.1:${server.port}`,
+  name: 'b',
+  prefix: '',
+  region: 'r',
+  accessKeyId: 'A',
+  secretAccessKey: 'S',
+})
+const keysOf = (rest: string) => `<ListBucketResult>${rest}`
+const failureOf = (call: Promise<unknown>) =>
+  call.then(
+    (found) => found,
+    ({ message }) => message.replace(/^.*?: /, ''),
+  )
+
+test.each([
+  ['a page for people', '<html>log in</html>'],
+  ['an error', '<Error><Code>SlowDown</Code></Error>'],
+  ['nothing', ''],
+  ['a part', keysOf('<Contents><Key>log/1</Key></Contents><Conte')],
+  ['a page that has no successor', keysOf('<IsTruncated>true</IsTruncated></ListBucketResult>')],
+])('a list that is %s is no empty bucket', async (_, text) => {
+  answer = () => new Response(text)
+  const failure = await failureOf(Array.fromAsync(bucket.list('log/')))
+  expect(failure).toBe('200 without a whole page of keys (list log/)')
+})
