@@ -19,6 +19,7 @@ const bucket = openBucket({
   accessKeyId: 'A',
   secretAccessKey: 'S',
 })
+const body = Buffer.from('content')
 const keysOf = (rest: string) => `<ListBucketResult>${rest}`
 const failureOf = (call: Promise<unknown>) =>
   call.then(
@@ -36,4 +37,14 @@ test.each([
   answer = () => new Response(text)
   const failure = await failureOf(Array.fromAsync(bucket.list('log/')))
   expect(failure).toBe('200 without a whole page of keys (list log/)')
+})
+
+test('a change that is answered by a page is not done', async () => {
+  answer = () => new Response('<html>log in</html>')
+  const changes = [bucket.put('k', body), bucket.create('k', body), bucket.delete('k')]
+  expect(await Promise.all(changes.map(failureOf))).toEqual([
+    '200 with a page, so nothing is done (PUT k)',
+    '200 with a page, so nothing is done (PUT k)',
+    '200 with a page, so nothing is done (DELETE k)',
+  ])
 })

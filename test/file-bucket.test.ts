@@ -192,7 +192,7 @@ test.each([301, 302, 303, 307, 308])(
 )
 
 test.each([
-  ['a web server', () => new Response('Welcome'), 'is not what is read: is it an S3 store?'],
+  ['a web server', welcome, 'is not what is read: is it an S3 store?'],
   ['a bucket that may not be read', refusedToRead, '403 AccessDenied (GET check-'],
 ])('check refuses %s, where every upload would be lost', async (_, answer, reason) => {
   await using other = startOther(answer)
@@ -202,6 +202,10 @@ test.each([
   expect(out).toContain(reason)
   expect(other.asked.at(-1)).toStartWith('DELETE /b/check-')
 })
+
+function welcome({ method }: Request) {
+  return new Response(method === 'GET' ? 'Welcome' : null)
+}
 
 function refusedToRead({ method }: Request) {
   const refusal = '<Error><Code>AccessDenied</Code></Error>'
