@@ -48,3 +48,19 @@ test('a change that is answered by a page is not done', async () => {
     '200 with a page, so nothing is done (DELETE k)',
   ])
 })
+
+test('an object is unknown only if the store says so', async () => {
+  const codeless = () => new Response('404 page not found', { status: 404 })
+  const coded = (code: string) => () => new Response(`<Code>${code}</Code>`, { status: 404 })
+  const outcomes = async (given: typeof answer) => {
+    answer = given
+    return await Promise.all([bucket.get('k'), bucket.delete('k')].map(failureOf))
+  }
+  expect(await outcomes(coded('NoSuchKey'))).toEqual([undefined, undefined])
+  for (const [given, reason] of [
+    [codeless, 'without a reason'],
+    [coded('NoSuchBucket'), 'NoSuchBucket'],
+  ] as const) {
+    expect(await outcomes(given)).toEqual([`404 ${reason} (GET k)`, `404 ${reason} (DELETE k)`])
+  }
+})

@@ -73,10 +73,13 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     return `/${segments.map(encodeURIComponent).join('/')}`
   }
 
+  /** A 404 that is expected is that of the store about the key: a proxy answers 404, too, while the store starts. */
   async function mustBe(answer: Response, what: string, ...expected: number[]) {
-    if (expected.includes(answer.status)) return answer
-    const code = textOf(await whole(answer.text(), what), 'Code') ?? 'without a reason'
-    throw failure(answer.status, `${code} (${what})`)
+    const isExpected = expected.includes(answer.status)
+    if (isExpected && answer.status !== 404) return answer
+    const code = textOf(await whole(answer.text(), what), 'Code')
+    if (isExpected && code === 'NoSuchKey') return answer
+    throw failure(answer.status, `${code ?? 'without a reason'} (${what})`)
   }
 
   /** Reads the body of a response, during which the connection may be lost. */
@@ -100,8 +103,8 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
       const headers = range && { range: `bytes=${range.start}-${range.end - 1}` }
       const asked = await request('GET', pathOf(key), headers && { headers })
       const answer = await mustBe(asked, what, 200, 206, 404, 416)
-      const bytes = await whole(answer.bytes(), what)
       if (answer.status === 404) return undefined
+      const bytes = await whole(answer.bytes(), what)
       return answer.status === 416 ? new Uint8Array() : bytes
     })
 
