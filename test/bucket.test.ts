@@ -64,3 +64,16 @@ test('an object is unknown only if the store says so', async () => {
     expect(await outcomes(given)).toEqual([`404 ${reason} (GET k)`, `404 ${reason} (DELETE k)`])
   }
 })
+
+test('a page for people is no object', async () => {
+  const headers = { 'content-type': 'text/html; charset=utf-8' }
+  answer = () => new Response('<html>log in</html>', { headers })
+  expect(await failureOf(bucket.get('k'))).toBe('200 with a page (GET k)')
+})
+
+test('a part of an object is that part also where the whole one is the answer', async () => {
+  answer = () => new Response('0123456789')
+  const parts = [2, 8, 10].map((start) => bucket.get('k', { start, end: start + 4 }))
+  const texts = (await Promise.all(parts)).map((part) => Buffer.from(part ?? []).toString())
+  expect(texts).toEqual(['2345', '89', ''])
+})

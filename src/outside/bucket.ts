@@ -96,17 +96,22 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     if (text !== '') throw failure(status, `with a page, so nothing is done (${what})`)
   }
 
+  async function getOnce(key: string, range?: Range): Promise<Uint8Array | undefined> {
+    const what = `GET ${key}`
+    const headers = range && { range: `bytes=${range.start}-${range.end - 1}` }
+    const asked = await request('GET', pathOf(key), headers && { headers })
+    const answer = await mustBe(asked, what, 200, 206, 404, 416)
+    const { status } = answer
+    if (status === 404) return undefined
+    if (status === 416) return new Uint8Array()
+    const bytes = await whole(answer.bytes(), what)
+    // No object is stored as HTML.
+    if (isHtml(answer)) throw failure(status, `with a page (${what})`)
+    // A cache may answer with the whole object.
+    return range && status === 200 ? bytes.subarray(range.start, range.end) : bytes
+  }
   /** @returns undefined for an unknown key */
-  const get = (key: string, range?: Range) =>
-    repeating(async (): Promise<Uint8Array | undefined> => {
-      const what = `GET ${key}`
-      const headers = range && { range: `bytes=${range.start}-${range.end - 1}` }
-      const asked = await request('GET', pathOf(key), headers && { headers })
-      const answer = await mustBe(asked, what, 200, 206, 404, 416)
-      if (answer.status === 404) return undefined
-      const bytes = await whole(answer.bytes(), what)
-      return answer.status === 416 ? new Uint8Array() : bytes
-    })
+  const get = (key: string, range?: Range) => repeating(() => getOnce(key, range))
 
   async function create(key: string, bytes: Uint8Array): Promise<boolean> {
     const headers = { 'if-none-match': '*' }
@@ -214,6 +219,8 @@ function createLimit(timeoutMilliseconds: number) {
     },
   }
 }
+
+const isHtml = ({ headers }: Response) => headers.get('content-type')?.startsWith('text/html')
 
 /** Anything else, such as the page of a proxy, must not pass for an empty bucket, nor a page without its successor for the
  *  last one. */
