@@ -108,6 +108,14 @@ test('a file that is removed while it is sent breaks off, so that nobody waits f
   await sent.catch(() => {})
 })
 
+test.each([0, 1_000])('a file of which the bucket has %d bytes is no whole one', async (left) => {
+  await using store = await startObjectStore()
+  await using own = await startService({ listen: true, environment: { FILES_S3_URL: store.url } })
+  const { body } = await upload(own, await own.register(), new Uint8Array(2_000))
+  store.put(body.id, new Uint8Array(left))
+  expect((await fetchFile(own, body.file_url)).status).toBe(503)
+})
+
 test('one file that cannot be read keeps no other from the bucket', async () => {
   using directory = temporaryDirectory()
   for (const letter of 'ab') writeFileSync(join(directory.path, letter.repeat(43)), '')
