@@ -77,3 +77,11 @@ test('a part of an object is that part also where the whole one is the answer', 
   const texts = (await Promise.all(parts)).map((part) => Buffer.from(part ?? []).toString())
   expect(texts).toEqual(['2345', '89', ''])
 })
+
+test.each([429, 500, 503])('a request that is answered by %d once is repeated', async (status) => {
+  let asked = 0
+  answer = () =>
+    ++asked === 1 ? new Response('<Code>SlowDown</Code>', { status }) : new Response()
+  await bucket.put('k', body)
+  expect(asked).toBe(2)
+})

@@ -189,13 +189,16 @@ async function repeating<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      const isTransient =
-        error instanceof BucketError && (error.status === 0 || error.status >= 500)
-      if (!isTransient || n === attempts) throw error
+      if (!isTransient(error) || n === attempts) throw error
       await Bun.sleep(retryMilliseconds * 2 ** n)
     }
   }
 }
+
+/** 0: no response; 429: too many requests at this moment. */
+const isTransient = (error: unknown) =>
+  error instanceof BucketError &&
+  (error.status === 0 || error.status === 429 || error.status >= 500)
 
 /** 409: the store may have accepted the other write. 501: it does not support conditions. */
 function conditionalOutcome(error: unknown): false | 'undecided' {
