@@ -19,6 +19,7 @@ import { makeVapidKeys } from '../src/outside/push/vapid-key-store.ts'
 import { createWebPushDriver, encrypt, maxPlaintextBytes } from '../src/outside/push/web-push.ts'
 import { createTestClock } from './support/clock.ts'
 import { startGoogle, startPushService } from './support/push-services.ts'
+import { waitFor } from './support/wait.ts'
 
 const call: PushMessage = {
   title: 'Ana calls',
@@ -327,6 +328,17 @@ describe('FCM', () => {
     const told = '{"access_token":"…","expires_in":"soon"}'
     const postponed = `no access token: ${fcm.host} answered 200 ${told}`
     expect(await fcm.push()).toEqual({ postponed })
+  })
+
+  test('a push that is stopped waits for no grant', async () => {
+    await using fcm = startFcm()
+    fcm.respondGrant('hang')
+    const stop = new AbortController()
+    const push = fcm.push(android, call, stop.signal)
+    await waitFor(() => fcm.grants.length === 1)
+    stop.abort()
+    expect(push).rejects.toThrow('The operation was aborted.')
+    await push.catch(() => {})
   })
 
   test('a hanging token endpoint times out', async () => {

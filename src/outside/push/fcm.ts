@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { parseJson } from '../../api/fields.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
+import { unlessAborted } from '../exchange.ts'
 import { outcomeOf, type PushAnswer, post, reasonOf } from './post.ts'
 import {
   accountEntry,
@@ -35,12 +36,17 @@ export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
 
   return async (target, message, signal) => {
     const body = JSON.stringify({ message: fcmMessage(target, message, clock.now()) })
-    const accessToken = await tokens.current()
+    const accessToken = await unlessStopped(tokens.current(), signal)
     const answer = await send(accessToken, body, signal)
     if (!isTokenRefused(answer)) return fcmOutcome(answer, clock)
-    return fcmOutcome(await send(await tokens.renew(accessToken), body, signal), clock)
+    const renewed = await unlessStopped(tokens.renew(accessToken), signal)
+    return fcmOutcome(await send(renewed, body, signal), clock)
   }
 }
+
+/** Ends the wait for a grant, which others share. */
+const unlessStopped = (grant: Promise<string>, signal?: AbortSignal) =>
+  signal ? unlessAborted(signal, grant) : grant
 
 function fcmMessage({ token, platform }: FcmTarget, message: PushMessage, now: number) {
   const { title, body, data, type } = message
