@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { stopServers } from '../src/listen.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { shim, size, testAtLength } from './support/faults.ts'
+import { upload } from './support/files.ts'
+import { startObjectStore } from './support/object-store.ts'
 import { call, startServer } from './support/process.ts'
 import { type Person, startService } from './support/service.ts'
 import { TestSocket } from './support/socket.ts'
@@ -118,6 +120,32 @@ testAtLength('a mail server that never answers does not hold up a stop', async (
   const late = waitOut(15_000).then(() => 'runs')
   expect(await Promise.race([server.kill('SIGTERM'), late])).toBe(0)
 })
+
+testAtLength(
+  'a bucket that never answers does not hold up a stop, and removals go on',
+  async () => {
+    await using store = await startObjectStore()
+    using folder = temporaryDirectory()
+    const dataDir = join(folder.path, 'data')
+    const environment = { FILES_S3_URL: store.url }
+    const service = await startService({ dataDir, environment })
+    const ada = await service.register()
+    const { id } = (await upload(service, ada, 'x')).body
+    await service.stop()
+    store.faults.hangs = 1
+    await using server = await startServer({ dataDir, environment })
+    const asked = { method: 'DELETE', headers: { authorization: `Bearer ${ada.token}` } }
+    expect((await fetch(`${server.base}/v1/files/${id}`, asked)).status).toBe(204)
+    await waitOut(1_000)
+    const late = waitOut(10_000).then(() => 'runs')
+    expect(await Promise.race([server.kill('SIGTERM'), late])).toBe(0)
+    await waitFor(() => server.output().includes('"stopped"'))
+    store.faults.hangs = 0
+    await using again = await startService({ dataDir, environment })
+    await waitFor(() => again.sqlite.query('SELECT 1 FROM outbox').get() === null)
+    expect(store.keys()).toEqual([])
+  },
+)
 
 testAtLength(
   'after a restart all sockets return at once: each catches up, and others are served',

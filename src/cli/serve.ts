@@ -65,6 +65,8 @@ async function run(config: Config, terminal: Terminal, isStandby: boolean) {
   await Promise.race([stopped, running.handOver.then(() => log.info('handing over'))])
   await running.stop()
   log.info('stopped')
+  // Requests to a bucket that hangs would keep the process alive. The last lines are written first.
+  process.stdout.write('', () => process.exit(0))
 }
 
 function stopSignal(log: Log): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Core, Module } from '../../core.ts'
 import { PermanentFailure } from '../../lib/errors.ts'
+import { unlessAborted } from '../../outside/exchange.ts'
 import { createDeskPass } from './desk-pass.ts'
 import { createFileUrls, exportedFileView } from './model.ts'
 import { fileRoutes } from './routes.ts'
@@ -41,11 +42,12 @@ export function createFiles(core: Core, neighbours: Omit<FileParts, 'store' | 'u
       return file && file.removedAt !== null ? pass.add(url, file.id) : url
     },
     jobs: {
-      async file_removal({ key, isImage }, { attempts }) {
+      async file_removal({ key, isImage }, { attempts, signal }) {
         try {
-          await files.deleteBytes(key, isImage)
+          await unlessAborted(signal, files.deleteBytes(key, isImage))
           return undefined
         } catch (error) {
+          if (signal.aborted) return { againAfterMilliseconds: 0 }
           // The storage may be unavailable for days, so a removal is retried without limit.
           if (error instanceof PermanentFailure || attempts < loggedFailures) throw error
           return { againAfterMilliseconds: retryMilliseconds }
