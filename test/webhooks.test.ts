@@ -625,6 +625,27 @@ describe('an endpoint', () => {
     expect(kept[0].response).toBe('not sent: the webhook is switched off')
   })
 
+  test('at a new address has five days of its own', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver({ status: 503 })
+    const { id } = await own.create(receiver.url, ['message.created'])
+    const { a, conversationId } = await own.talk()
+    await waitFor(() => own.waiting().length === 1)
+    await own.pass(5 * day - 1, a)
+    await waitFor(() => own.waiting().some(({ attempts }) => attempts === 2))
+    await own.service.confirm(own.root)
+    const { url } = receiver
+    const moveTo = async (to: string) =>
+      (await own.ask('PATCH', `${path}/${id}`, { url: to })).body.failing_since
+    expect(await moveTo(url)).toBeString()
+    expect(await moveTo(`${url}/moved`)).toBeNull()
+    own.clock.advance(1)
+    await own.service.say(a, conversationId, 'too early')
+    await waitFor(() => own.waiting().length === 2)
+    const failing_since = new Date(own.clock.now()).toISOString()
+    expect(await own.show(id)).toMatchObject({ enabled: true, failing_since })
+  })
+
   test('is signed with the old secret for 24 hours after a rotation, then with the new one only', async () => {
     await using own = await startHost()
     await using receiver = startReceiver()

@@ -81,13 +81,14 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     /** @throws not_found */
     get: mustFind,
 
-    /** Absent fields keep their value. Enabling a webhook resets the time of its failures.
+    /** Absent fields keep their value. Enabling a webhook, and a new address of an enabled one, reset the time of its
+     *  failures.
      *  @throws not_found · validation_error (`url`: not public) */
     async update(id: string, update: WebhookUpdate, by: By): Promise<WebhookRow> {
       if (typeof update.url === 'string') mustBeUsable(update.url)
       return write(() => {
         const before = mustFind(id)
-        const changes = changesIn(update, before.disabledAt ?? clock.now())
+        const changes = changesIn(update, before, clock.now())
         const webhook = store.update(before.id, changes)
         if (!isDeepStrictEqual(before, webhook)) record('webhook_changed', by, webhook)
         afterCommit(onChanged)
@@ -200,9 +201,16 @@ const initialState = {
   droppedCount: 0,
 }
 
-function changesIn({ url, events, description, enabled }: WebhookUpdate, disabledAt: number) {
+function changesIn(
+  { url, events, description, enabled }: WebhookUpdate,
+  before: WebhookRow,
+  now: number,
+) {
+  const disabledAt = before.disabledAt ?? now
+  const isMoved = typeof url === 'string' && url !== before.url
   return {
     ...(typeof url === 'string' && { url }),
+    ...(isMoved && before.disabledAt === null && { failingSince: null }),
     ...(events && { events: [...new Set(events)] }),
     ...(typeof description === 'string' && { description: description.trim() || null }),
     ...(enabled === true && { disabledAt: null, failingSince: null }),
