@@ -650,6 +650,20 @@ describe('an announcement of an admin', () => {
     ])
   })
 
+  test('is repeated after one of its recipients was removed', async () => {
+    await using started = await startAdmin(2)
+    const { service, ada, people, announce } = started
+    const [gone, other] = people as [Person, Person]
+    const draft = { audience: 'users', user_ids: [ada.id, gone.id], client_id: 'a1' }
+    const { body } = await announce(draft)
+    const leave = { token: gone.token, body: { password: 'correct horse' } }
+    await service.call('DELETE', '/v1/users/me', leave)
+    const again = await announce(draft)
+    expect([again.status, again.body]).toEqual([201, { ...body, unknown: [gone.id] }])
+    const user_ids = [ada.id, gone.id, other.id]
+    expect((await announce({ ...draft, user_ids })).status).toBe(409)
+  })
+
   test('to many continues as a job, without users who are gone or opted out', async () => {
     await using started = await startAdmin(70)
     const { service, people, announce, completed } = started

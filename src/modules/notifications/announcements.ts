@@ -12,12 +12,17 @@ type AnnouncementDraft = Pick<
   'audience' | 'role' | 'userIds' | 'title' | 'body' | 'data'
 > & { clientId: string | undefined }
 
-type Parts = { store: AnnouncementStore; notifier: Notifier }
+type Parts = {
+  store: AnnouncementStore
+  notifier: Notifier
+  /** False for deleted users. */
+  isPresent: (userId: string) => boolean
+}
 
 export type Announcements = ReturnType<typeof createAnnouncements>
 
 /** Announcements by admins to many users. Delivery stops when the sender is no longer an admin. */
-export function createAnnouncements(core: Core, { store, notifier }: Parts) {
+export function createAnnouncements(core: Core, { store, notifier, isPresent }: Parts) {
   const { write, outbox, audit, newId, clock, events } = core
   const fanOut = createFanOut<AnnouncementRow>(core, {
     find: store.find,
@@ -52,13 +57,19 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
     return { to: { role: recipientRole, userIds: null, recipientsCount }, unknown: [] }
   }
 
+  /** Without recipients who were removed since. */
+  const presentOf = (first: AnnouncementRow): AnnouncementRow => ({
+    ...first,
+    userIds: first.userIds?.filter(isPresent) ?? null,
+  })
+
   function begin(by: ByUser, draft: AnnouncementDraft) {
     const senderId = by.actor.id
     const { to, unknown } = audienceOf(draft)
     const content = { ...draft, ...to }
     const { clientId } = draft
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
-    if (first && contentKey(content) !== contentKey(first))
+    if (first && contentKey(content) !== contentKey(presentOf(first)))
       throw new AppError('idempotency_mismatch')
     if (first) return { announcement: first, unknown, replayed: true }
     const row = store.insert({ ...content, id: newId(), senderId, createdAt: clock.now() })

@@ -76,7 +76,11 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
   const notifier = createNotifier(core, parts)
   const unreadMail = createUnreadMail(core, parts)
   const announcementStore = createAnnouncementStore(orm)
-  const announcements = createAnnouncements(core, { store: announcementStore, notifier })
+  const announcements = createAnnouncements(core, {
+    store: announcementStore,
+    notifier,
+    isPresent: (userId) => store.findPerson(userId) !== undefined,
+  })
 
   return {
     unreadCount: notifier.unreadCount,
