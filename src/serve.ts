@@ -317,6 +317,7 @@ async function createModules(core: Core, outside: Outside) {
     links,
     resolveUser,
     mayTalk,
+    hasStoppedRinging: (callId, since): boolean => platform.hasStoppedRinging(callId, since),
     unreadMessages: unread,
     ...pushOf(core, pushes, substitutes),
   })

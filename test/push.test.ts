@@ -480,6 +480,32 @@ describe('a notification', () => {
     expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 
+  test.each(['active', 'missed', 'ended'])(
+    'of a call that is %s by then is not pushed',
+    async (state) => {
+      const all = await newAda()
+      const { service, ada, google, clock, settle } = all
+      await registerDevice(service, ada, 'tablet')
+      const guest = await service.register()
+      const report = (state: string) =>
+        service.call('PUT', `/v1/service/calls/${guest.id}`, {
+          token: all.key,
+          body: { host_id: ada.id, guest_id: guest.id, state },
+        })
+      google.respondFcm({ status: 503, headers: { 'retry-after': '10' } })
+      await report('ringing')
+      await settle()
+      await report(state)
+      clock.advance(10_000)
+      await settle()
+      const types = google.sends.map(
+        ({ message }) => (message as { data: { type: string } }).data.type,
+      )
+      expect(types).toEqual(['call_incoming', ...(state === 'missed' ? ['call_missed'] : [])])
+      expect(all.waiting()).toBe(0)
+    },
+  )
+
   test('for a hanging service blocks no other', async () => {
     await using mails = await startMailServer()
     await using all = await startPushing({ environment: { SMTP_URL: mails.url } })

@@ -51,6 +51,9 @@ export type UnreadMessages = {
   count(userId: string): number
 }
 
+/** Whether a call was answered, missed or ended since a time (ms since the epoch). */
+export type HasStoppedRinging = (callId: string, since: number) => boolean
+
 type Device = { user_id: string; push_token_id: string }
 
 type Parts = {
@@ -60,6 +63,7 @@ type Parts = {
   mailer: Mailer
   pusher: Pusher
   unreadMessages: UnreadMessages
+  hasStoppedRinging: HasStoppedRinging
   messagePushes: MessagePushes
   mayTalk: MayTalk
 }
@@ -92,7 +96,7 @@ type PushJobs = Pick<
 export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const { write, clock, log, settings, outbox, newId } = core
   const { store, preferences, pushTokenStore, pusher, mayTalk } = parts
-  const { unreadMessages, messagePushes } = parts
+  const { unreadMessages, messagePushes, hasStoppedRinging } = parts
   const inOrder = createKeyedSemaphore(1)
   const pushedSeqs = createLru<number>(rememberedPushes)
 
@@ -147,10 +151,13 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const isWanted = (userId: string, type: PreferenceType) =>
     preferences.channelsOf(userId, type).push
 
-  /** A notification that is unread, whose type is still pushed, and whose person was not blocked since. */
+  /** A notification that is unread, whose type is still pushed, whose person was not blocked since, and whose call still
+   *  rings. */
   function findDue(userId: string, notificationId: string) {
     const row = store.find(userId, notificationId)
     if (row?.readAt !== null || !isWanted(userId, row.type)) return undefined
+    const callId = row.type === 'call_incoming' ? row.data['call_session_id'] : undefined
+    if (callId !== undefined && hasStoppedRinging(callId, row.createdAt)) return undefined
     return isAboutBlocked(mayTalk, userId, row) ? undefined : row
   }
 

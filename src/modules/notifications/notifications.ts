@@ -7,7 +7,12 @@ import type { Pusher } from '../../outside/push/pusher.ts'
 import { createAnnouncementStore } from './announcement-store.ts'
 import { createAnnouncements } from './announcements.ts'
 import { serverFrames } from './frames.ts'
-import { createMailJob, createPushJobs, type UnreadMessages } from './jobs.ts'
+import {
+  createMailJob,
+  createPushJobs,
+  type HasStoppedRinging,
+  type UnreadMessages,
+} from './jobs.ts'
 import { createMailPreferences } from './mail-preferences.ts'
 import { createMessagePushes, type MessagePushes } from './message-pushes.ts'
 import {
@@ -57,6 +62,7 @@ type Neighbours = {
   webPushKey: string
   isAllowedEndpoint: (endpoint: string) => boolean
   unreadMessages: UnreadMessages & UnreadToMail
+  hasStoppedRinging: HasStoppedRinging
   resolveUser: ResolveUser
   mayTalk: MayTalk
 }

@@ -101,6 +101,12 @@ export function createCalls({ config, write, clock }: Core, parts: CallParts) {
       return { ...found, rows }
     },
 
+    /** Whether a call was answered, missed or ended since a time (ms since the epoch). */
+    hasStoppedRinging(id: string, since: number): boolean {
+      const call = store.findCall(id)
+      return call !== undefined && call.state !== 'ringing' && call.updatedAt > since
+    },
+
     /** Whether two users, in either role, are in a call that has not lapsed. */
     areInCall(userId: string, otherId: string): boolean {
       const since = clock.now() - lapseMilliseconds

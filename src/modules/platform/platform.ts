@@ -63,6 +63,7 @@ export function createPlatform(
     },
     findServiceKey: serviceKeys.find,
     areInCall: calls.areInCall,
+    hasStoppedRinging: calls.hasStoppedRinging,
     followers: {
       count: (hostId: string) => store.countFollowers(hostId, blocks.listBlockedEitherWay(hostId)),
       listAfter: store.listFollowers,
