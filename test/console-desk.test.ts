@@ -642,6 +642,25 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await waitFor(async () => (await show(id)).status === 'resolved')
   })
 
+  testAtLength('what the owner writes before a resolve is sent keeps the ticket open', async () => {
+    const iris = await customer('Iris')
+    const id = await iris.open('Not yet')
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('Not yet?')
+    await page.keyboard.press('e')
+    const offer = page.getByText('Resolved · Not yet')
+    // It stays while it is pointed at.
+    await offer.hover()
+    await iris.write(id, 'It broke again.')
+    await row('It broke again.').waitFor()
+    await offer.waitFor({ state: 'hidden', timeout: 3_000 })
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('It broke again.')
+    const { status, history, waiting_since } = await show(id)
+    expect([status, history, waiting_since]).toEqual(['open', [], expect.any(String)])
+    expect(await iris.notices()).toEqual([])
+  })
+
   testAtLength(
     'several tickets are changed at once, and the URL keeps view, search and ticket',
     async () => {

@@ -125,15 +125,16 @@ function accept(ticket: DeskTicket) {
   refreshSoon(countsRoute, {})
 }
 
-const held = new Map<string, () => Promise<unknown>>()
+type Held = { sendNow: () => Promise<unknown>; noteMessages: (ticket: DeskTicketListItem) => void }
+const held = new Map<string, Held>()
 
 /** Sends a held change of a ticket now, so that what follows comes after it. */
 export const sendHeld = async (id: string): Promise<void> => {
-  await held.get(id)?.()
+  await held.get(id)?.sendNow()
 }
 
 /** Resolves a ticket once its undo is no longer offered: the owner's notice cannot be taken back. */
-function resolveHeld({ id, subject }: DeskTicketListItem) {
+function resolveHeld({ id, subject, message_count: seen }: DeskTicketListItem) {
   const takeBack = show(id, { status: 'resolved' })
   const forget = () => {
     held.delete(id)
@@ -145,6 +146,14 @@ function resolveHeld({ id, subject }: DeskTicketListItem) {
     endOffer()
     return sent
   }
+  /** A message of the owner reopens a resolved ticket. Resolving it afterwards would hide the message, so it stays open. */
+  function noteMessages({ message_count, last_message, user }: DeskTicketListItem) {
+    if (sent || last_message.is_admin || message_count <= seen) return
+    sent = Promise.resolve()
+    undo.work()
+    endOffer()
+    toast(fill(words.composer.wrote, { names: user.display_name }))
+  }
   const undo = {
     label: words.undo,
     work() {
@@ -152,7 +161,7 @@ function resolveHeld({ id, subject }: DeskTicketListItem) {
       takeBack()
     },
   }
-  held.set(id, sendHeldNow)
+  held.set(id, { sendNow: sendHeldNow, noteMessages })
   beforeLeaving.add(sendHeldNow)
   const endOffer = toast(changedText({ status: 'resolved' }, subject), {
     undo,
@@ -204,6 +213,7 @@ const isOfDesk = (ticket: object): ticket is DeskTicketListItem => 'user' in tic
 for (const event of ['ticket_created', 'ticket_updated'] as const) {
   client.on(event, ({ ticket }) => {
     if (!isOfDesk(ticket)) return
+    held.get(ticket.id)?.noteMessages(ticket)
     patchItem(listRoute, ticket.id, ticket)
     forget(listRoute)
     patchTicket(ticket.id, (before) => ({ ...before, ...ticket }))
