@@ -633,7 +633,12 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     expect((await show(id)).history).toEqual([])
     expect(await ida.notices()).toEqual([])
     await said('Another one?')
-    await waitFor(async () => (await page.title()).endsWith('Another one · Desk · localhost'))
+    let title = ''
+    const isTitle = async () => {
+      title = await page.title()
+      return title.endsWith('Another one · Desk · localhost')
+    }
+    await waitFor(isTitle, () => `the title of the other ticket, not ${title}`)
     // Without an undo it is sent, at the latest when something else follows.
     await page.goto(`${pages.base}/console/desk/${id}?view=all`)
     await said('Late undo?')

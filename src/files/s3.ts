@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { createSemaphore } from '../lib/concurrency.ts'
 import type { Log } from '../lib/log.ts'
-import { type Bucket, BucketError, openBucket, type Range } from '../outside/bucket.ts'
+import { type Bucket, BucketError, openBucket } from '../outside/bucket.ts'
 import { type FileStorage, isFileKey, mustBeFileKey } from './storage.ts'
 
 /** Each upload may hold its file in memory. */
@@ -31,23 +31,18 @@ export function createS3Storage(bucket: Bucket, spool: FileStorage): S3Storage {
       await spool.delete(key)
     })
 
-  /** @param isTold whether the client is told the length, and would take a part for the whole */
-  async function getPiece(key: string, { start, end }: Range, isTold: boolean) {
-    const piece = await get(key, { start, end })
-    if (!isTold || !piece || piece.byteLength === end - start) return piece
-    throw new Error('the bucket has less of a file than was stored')
-  }
-
   // A client may read slowly, so the object is fetched in pieces.
   async function* piecesOf(key: string, start: number, end: number) {
-    for (let at = start; at < end; at += pieceBytes) {
+    let isShort = false
+    for (let at = start; at < end && !isShort; at += pieceBytes) {
       const wanted = Math.min(end - at, pieceBytes)
-      const piece = await getPiece(key, { start: at, end: at + wanted }, end < whole)
+      const piece = await get(key, { start: at, end: at + wanted })
+      isShort = piece?.byteLength !== wanted
+      // The client is told the length: it would take a part for the whole, or wait for the rest.
+      if (isShort && end < whole && (piece || at > start)) {
+        throw new Error('the bucket has less of a file than was stored')
+      }
       if (piece) yield piece
-      if (piece?.byteLength === wanted) continue
-      // The client knows the whole length, and would wait for the rest.
-      if (at > start && end < whole) throw new Error('a file was removed while it was sent')
-      return
     }
   }
 

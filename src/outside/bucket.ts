@@ -31,7 +31,7 @@ export class BucketError extends StartError {
 
 type Body = Uint8Array | Blob
 type Call = { query?: Record<string, string>; headers?: Record<string, string>; body?: Body }
-export type Range = { start: number; end: number }
+type Range = { start: number; end: number }
 
 /** The objects below a bucket's prefix. Every call except `create` is retried a few times. Bun's client drops
  *  `If-None-Match`, so this one sends the requests itself.
