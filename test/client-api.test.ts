@@ -133,7 +133,9 @@ function next<Name extends Parameters<Client['on']>[0]>(client: Client, name: Na
 describe('support', () => {
   test('users open a ticket once, reply, get the desk’s events and close it', async () => {
     const [ada, root] = [await enter(), await enterAs('admin')]
+    const opened = next(ada.client, 'ticket_updated')
     const ticket = await ada.client.tickets.create({ subject: 'Help', body: 'It is broken.' })
+    expect(await opened).toMatchObject({ ticket: { id: ticket.id, status: 'open' } })
     const updated = next(ada.client, 'ticket_updated')
     await root.client.request('POST /v1/admin/support/tickets/{id}/messages', {
       params: { id: ticket.id },

