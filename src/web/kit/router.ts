@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { closest } from './closest.ts'
 
 const address = signal(new URL(location.href))
@@ -73,9 +73,10 @@ export function followLinks(prefix: string): void {
 /** Part of the document title: the open item. */
 export const openTitle = signal<string | undefined>(undefined)
 
-/** Sets the document title while the component is mounted. */
+/** Sets the document title while the component is mounted. A layout effect ends before that of the next item begins;
+ *  others may end after it. */
 export function useTitle(title: string | undefined): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     openTitle.value = title
     return () => {
       openTitle.value = undefined
