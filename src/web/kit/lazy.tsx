@@ -20,8 +20,10 @@ export function lazy<P extends object = object>(
       setError(undefined)
       loadOnce().then(() => setTurn((turn) => turn + 1), setError)
     }
+    // `loadAllPages` may have loaded it before the effect runs.
+    const isLoaded = loaded !== undefined
     useEffect(() => {
-      if (!loaded) start()
+      if (!isLoaded) start()
     }, [])
     if (loaded) {
       const Loaded = loaded
