@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { getEventListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
@@ -7,6 +8,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { isPublicAddress } from '../src/lib/ip-network.ts'
 import { createPost } from '../src/modules/webhooks/post.ts'
+import { unlessAborted } from '../src/outside/exchange.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { tools } from './support/tools.ts'
@@ -269,3 +271,15 @@ async function startHttp(host?: string) {
     },
   }
 }
+
+test('a wait for what cannot be cancelled leaves nothing on its signal, which lasts as long as the process', async () => {
+  const stop = new AbortController()
+  const { signal } = stop
+  expect(await unlessAborted(signal, Promise.resolve('done'))).toBe('done')
+  expect(unlessAborted(signal, Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+  const waiting = unlessAborted(signal, new Promise(() => {}))
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  stop.abort(new Error('stopped'))
+  expect(waiting).rejects.toThrow('stopped')
+})

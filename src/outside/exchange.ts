@@ -25,12 +25,16 @@ export async function within<T>(
   }
 }
 
-/** Rejects when `signal` aborts, for work that cannot be cancelled. */
-export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    work.then(resolve, reject)
-  })
+/** Rejects when `signal` aborts, for work that cannot be cancelled. The signal may last as long as the process. */
+export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const end = () => reject(signal.reason)
+  signal.addEventListener('abort', end)
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
 }
 
 // A server may send an endless body. Only the status matters, so a truncated body is accepted.
