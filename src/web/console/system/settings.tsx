@@ -92,7 +92,7 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
   function change(name: Name, value: Value, before = draft[name]?.before ?? settings[name]) {
     // A logo may have been uploaded while other fields were changed.
     const { [name]: _, ...others } = unsaved.peek()
-    // What is being saved will be the stored value.
+    // The value that is being saved will be the stored one.
     const isBack = !form.isBusy && isSame(value ?? defaults[name], settings[name])
     setDraft(isBack ? others : { ...others, [name]: { value, before } })
   }
