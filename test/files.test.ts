@@ -620,15 +620,17 @@ describe('a slow upload', () => {
 })
 
 test('own files are listed, newest first, with the room that they take', async () => {
-  const [bob, eve] = [await service.register(), await service.register()]
-  const [one, two, three] = [
-    await upload(service, bob, 'one'),
-    await upload(service, bob, 'x'.repeat(100_000)),
-    await upload(service, bob, 'three'),
-  ]
-  await upload(service, eve, 'of another')
-  await service.call('DELETE', `/v1/files/${one.body.id}`, { token: bob.token })
-  const list = (query = '') => service.call('GET', `/v1/files${query}`, { token: bob.token })
+  const clock = createTestClock()
+  await using own = await startService({ clock })
+  const [bob, eve] = [await own.register(), await own.register()]
+  const one = await upload(own, bob, 'one')
+  const two = await upload(own, bob, 'x'.repeat(100_000))
+  // Two files of one millisecond are ordered by their random ids.
+  clock.advance(1)
+  const three = await upload(own, bob, 'three')
+  await upload(own, eve, 'of another')
+  await own.call('DELETE', `/v1/files/${one.body.id}`, { token: bob.token })
+  const list = (query = '') => own.call('GET', `/v1/files${query}`, { token: bob.token })
   const created_at = expect.any(String)
   const room = { used: 100_000 + 16_384, quota: 500_000_000 }
   const data = [three, two].map(({ body }) => ({ ...body, created_at }))
