@@ -193,27 +193,6 @@ describe('a request', () => {
     await sent.catch(() => {})
   })
 
-  test('to many names with an unresponsive DNS server leaves the disk its threads', async () => {
-    const code = `
-      const dns = await import('node:dns')
-      const { open } = await import('node:fs/promises')
-      const { mustBeAnswered } = await import('./src/outside/names.ts')
-      const { port } = await Bun.udpSocket({ hostname: '127.0.0.1' })
-      const resolver = new dns.promises.Resolver()
-      for (const one of [dns, resolver]) one.setServers(['127.0.0.1:' + port])
-      const hosts = Array.from({ length: 64 }, (_, n) => 'h' + n + '.example.com')
-      const names = hosts.map((host) => mustBeAnswered(host, resolver).then(() => 'answered', () => 'failed'))
-      const sync = async () => {
-        const file = await open('package.json')
-        await file.datasync()
-        return 'synced'
-      }
-      console.log(await Promise.race([...names, sync()]))
-      process.exit()`
-    const child = Bun.spawn(['bun', '-e', code], { cwd: join(import.meta.dir, '..') })
-    expect((await child.stdout.text()).trim()).toBe('synced')
-  })
-
   test('over a connection that was closed meanwhile is repeated over a new one', async () => {
     await using server = await startHttp()
     const post = createPost({ resolve: async () => at('127.0.0.1'), isAllowed: () => true })

@@ -1,5 +1,6 @@
 import { AwsV4Signer } from 'aws4fetch'
 import { StartError } from '../lib/errors.ts'
+import { fetchNamed } from './exchange.ts'
 
 export type Bucket = {
   endpoint: string
@@ -57,7 +58,7 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     const common = { method, headers: signed.headers, signal }
     // A redirect would lead, without the signature, to a page that may answer 200 to anything.
     const init = { ...common, body: body ?? null, redirect: 'manual' } as const
-    const answer = await fetch(signed.url, init).catch((error: Error) => {
+    const answer = await fetchNamed(signed.url, init).catch((error: Error) => {
       throw failure(0, `${method} ${path}: ${error.message}`)
     })
     limit(Number(answer.headers.get('content-length')))

@@ -1,12 +1,25 @@
+import { hostOf, mustBeAnswered } from './names.ts'
+
 /** A response; `text` is the start of the body. */
 export type Answer = { status: number; retryAfter: string | null; text: string }
 
+export type Limited = BunFetchRequestInit & { signal: AbortSignal }
+
 /** Sends one request, does not follow redirects, and reads the start of the response. */
-export async function exchange(url: string | URL, request: BunFetchRequestInit, bytes: number) {
-  const response = await fetch(url, { ...request, redirect: 'manual' })
+export async function exchange(url: string | URL, request: Limited, bytes: number) {
+  const response = await fetchNamed(url, { ...request, redirect: 'manual' })
   const retryAfter = response.headers.get('retry-after')
   const text = await readStart(response, bytes)
   return { status: response.status, retryAfter, text } satisfies Answer
+}
+
+/** The runtime sends through this proxy, which resolves the names. */
+const isProxied = Object.keys(Bun.env).some((name) => /^https?_proxy$/i.test(name))
+
+/** Like `fetch`, but silent name servers block no thread. */
+export async function fetchNamed(url: string | URL, request: Limited): Promise<Response> {
+  if (!isProxied) await unlessAborted(request.signal, mustBeAnswered(hostOf(url)))
+  return fetch(url, request)
 }
 
 /** Calls `work` with a signal that aborts after a time, or with `signal`.

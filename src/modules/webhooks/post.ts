@@ -1,8 +1,14 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { type Answer, exchange, unlessAborted, within } from '../../outside/exchange.ts'
-import { mustBeAnswered } from '../../outside/names.ts'
+import {
+  type Answer,
+  exchange,
+  type Limited,
+  unlessAborted,
+  within,
+} from '../../outside/exchange.ts'
+import { hostOf, mustBeAnswered } from '../../outside/names.ts'
 
 const usualTimeoutMilliseconds = 15_000
 const readBytes = 1_024
@@ -39,7 +45,7 @@ export function createPost(options: Options): Post {
   return (text, { headers, body, signal: stopped }) =>
     within(timeoutMilliseconds, stopped, async (signal) => {
       const url = new URL(text)
-      const addresses = await findAllowed(url.hostname, options, signal)
+      const addresses = await findAllowed(hostOf(url), options, signal)
       return postToFirst(url, addresses, {
         method: 'POST',
         headers: { ...headers, Host: url.host },
@@ -52,16 +58,13 @@ export function createPost(options: Options): Post {
     })
 }
 
-const withoutBrackets = (hostname: string) => hostname.replace(/^\[(.*)\]$/, '$1')
-
 /** The certificate must match the host name, although the connection goes to an address. */
-function tlsOf({ hostname }: URL) {
-  const isName = isIP(withoutBrackets(hostname)) === 0
-  return { rejectUnauthorized: true, ...(isName && { serverName: hostname }) }
+function tlsOf(url: URL) {
+  const serverName = hostOf(url)
+  return { rejectUnauthorized: true, ...(isIP(serverName) === 0 && { serverName }) }
 }
 
-async function findAllowed(hostname: string, { resolve, isAllowed }: Options, signal: AbortSignal) {
-  const host = withoutBrackets(hostname)
+async function findAllowed(host: string, { resolve, isAllowed }: Options, signal: AbortSignal) {
   const family = isIP(host)
   const addresses =
     family === 0 ? await unlessAborted(signal, resolve(host)) : [{ address: host, family }]
@@ -74,7 +77,7 @@ async function findAllowed(hostname: string, { resolve, isAllowed }: Options, si
 async function postToFirst(
   url: URL,
   addresses: readonly LookupAddress[],
-  request: BunFetchRequestInit,
+  request: Limited,
 ): Promise<Answer> {
   const [first, ...others] = addresses
   if (!first) throw new Error('the host has no address')
