@@ -426,7 +426,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await page.getByLabel('Title').fill('Payout sent')
     await page.getByLabel('Reply', { exact: true }).fill('It is on its way.')
     // What was typed stays.
-    for (let press = 0; press < 2; press++) await page.keyboard.press('Escape')
+    await pressEscapeTwice(page)
     await page.getByRole('radio', { name: 'Deutsch' }).check()
     await ofDialog('Add the reply').click()
     await button('Edit Payout sent').click()
@@ -589,6 +589,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await button('New recovery codes').click()
     await prove(codeOf(secret, Date.now() + 30_000))
     await page.getByRole('dialog', { name: 'Keep your recovery codes' }).waitFor()
+    await pressEscapeTwice(page)
     await expectAccessible(page)
     await expectNarrowAccessible(page)
     const [renewed = ''] = await dialog.getByRole('listitem').allTextContents()
@@ -670,9 +671,16 @@ async function logIn(page: Page, email: string) {
 const withAnotherDay = () =>
   new Date().getUTCHours() < 11 ? 'Pacific/Pago_Pago' : 'Pacific/Kiritimati'
 
+/** The second one closes a dialog that refuses the first alone. */
+async function pressEscapeTwice(page: Page) {
+  for (let press = 0; press < 2; press++) await page.keyboard.press('Escape')
+}
+
 /** The secret of a dialog. */
 async function shownOnce(page: Page): Promise<string> {
   const dialog = page.getByRole('dialog').filter({ hasText: 'I have saved it' })
+  await dialog.waitFor()
+  await pressEscapeTwice(page)
   const secret = await dialog.locator('code').textContent()
   await dialog.getByRole('button', { name: 'I have saved it' }).click()
   return secret ?? ''

@@ -2,7 +2,7 @@ import { Check, Copy } from 'lucide-preact'
 import type { RefObject } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { Button, IconButton } from './button.tsx'
-import { openDialog } from './dialog.tsx'
+import { openDialog, useStayOpen } from './dialog.tsx'
 import { fill, texts } from './texts.tsx'
 import { toast } from './toast.tsx'
 
@@ -55,19 +55,25 @@ export function Copyable({ text, name, shown = text }: CopyableProps) {
 type Secret = { title: string; text: string; secret: string; name: string }
 
 /** Shows a secret that the service will not show again. */
-export function showOnce({ title, text, secret, name }: Secret): Promise<unknown> {
-  return openDialog((close) => (
-    <div class="stack">
+export function showOnce(secret: Secret): Promise<unknown> {
+  return openDialog((close) => <ShownSecret {...secret} onSaved={() => close()} />)
+}
+
+function ShownSecret({ title, text, secret, name, onSaved }: Secret & { onSaved: () => void }) {
+  const element = useRef<HTMLDivElement>(null)
+  useStayOpen(element)
+  return (
+    <div class="stack" ref={element}>
       <h2>{title}</h2>
       <p class="soft">{text}</p>
       <Copyable text={secret} name={name} />
       <div class="actions">
-        <Button tone="primary" onClick={() => close()}>
+        <Button tone="primary" onClick={onSaved}>
           {texts.kit.saved}
         </Button>
       </div>
     </div>
-  ))
+  )
 }
 
 /** Saves a text as a file. */

@@ -82,6 +82,31 @@ function Frame({ close, isLeaving, children }: FrameProps) {
   )
 }
 
+/** Keeps the dialog around `part` open on Escape: it would lose what was typed, or a secret that is shown only once. */
+export function useStayOpen(part: { current: HTMLElement | null }, mustStay = true): void {
+  useLayoutEffect(() => {
+    const dialog = part.current?.closest('dialog')
+    if (!mustStay || !dialog) return
+    const refuseEscape = (event: KeyboardEvent) => {
+      // The identity dialog may open above this one.
+      const used = document.activeElement?.closest('dialog') ?? dialog
+      if (event.key === 'Escape' && used === dialog) refuse(event)
+    }
+    dialog.addEventListener('cancel', refuse, true)
+    // Browsers close a dialog on the second Escape in a row, whatever `cancel` says.
+    addEventListener('keydown', refuseEscape, true)
+    return () => {
+      dialog.removeEventListener('cancel', refuse, true)
+      removeEventListener('keydown', refuseEscape, true)
+    }
+  }, [mustStay])
+}
+
+function refuse(event: Event) {
+  event.preventDefault()
+  event.stopImmediatePropagation()
+}
+
 export type Question = {
   title: string
   text: ComponentChildren

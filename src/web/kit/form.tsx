@@ -1,7 +1,7 @@
 import type { ComponentChildren, TargetedSubmitEvent } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from './button.tsx'
-import { openDialog } from './dialog.tsx'
+import { openDialog, useStayOpen } from './dialog.tsx'
 import { errorText, fieldProblems } from './errors.ts'
 import { Problem, Problems } from './field.tsx'
 import { texts } from './texts.tsx'
@@ -86,31 +86,6 @@ function FormDialog<T>(props: FormQuestion<T> & { close: (result?: T) => void })
       </div>
     </form>
   )
-}
-
-/** Keeps the dialog open on Escape: it would lose what was typed, or a secret that the response shows only once. */
-function useStayOpen(form: { current: HTMLFormElement | null }, mustStay: boolean) {
-  useLayoutEffect(() => {
-    const dialog = form.current?.closest('dialog')
-    if (!mustStay || !dialog) return
-    const refuseEscape = (event: KeyboardEvent) => {
-      // The identity dialog may open above this one.
-      const used = document.activeElement?.closest('dialog') ?? dialog
-      if (event.key === 'Escape' && used === dialog) refuse(event)
-    }
-    dialog.addEventListener('cancel', refuse, true)
-    // Browsers close a dialog on the second Escape in a row, whatever `cancel` says.
-    addEventListener('keydown', refuseEscape, true)
-    return () => {
-      dialog.removeEventListener('cancel', refuse, true)
-      removeEventListener('keydown', refuseEscape, true)
-    }
-  }, [mustStay])
-}
-
-function refuse(event: Event) {
-  event.preventDefault()
-  event.stopImmediatePropagation()
 }
 
 /** Moves the focus to an element from a part of the page, or from nowhere: an answer that comes late must not take it from

@@ -4,7 +4,7 @@ import { encode } from 'uqr'
 import type { TotpSecret } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { Copyable, download, useCopy } from '../../kit/copy.tsx'
-import { openDialog } from '../../kit/dialog.tsx'
+import { openDialog, useStayOpen } from '../../kit/dialog.tsx'
 import { CodeField, PasswordField } from '../../kit/field.tsx'
 import { askForm, useForm } from '../../kit/form.tsx'
 import { Failure, Loading } from '../../kit/states.tsx'
@@ -196,6 +196,7 @@ function RecoveryCodes({ codes, isRenewal = false, onKept }: RecoveryCodesProps)
   const heading = useRef<HTMLHeadingElement>(null)
   const list = useRef<HTMLUListElement>(null)
   const { isCopied, copy } = useCopy(text, list)
+  useStayOpen(heading)
   useEffect(() => heading.current?.focus(), [])
   useEffect(() => {
     if (isCopied) toast(words.copied)
