@@ -17,6 +17,14 @@ export const minute = 60_000
 export const hour = 60 * minute
 export const day = 24 * hour
 
+/** What is left of a time that began at `start`. None is left if it did not begin, is over, or if `start` is from before the
+ *  clock was set back.
+ *  @returns milliseconds */
+export function timeLeft(start: number | null | undefined, duration: number, now: number): number {
+  const since = now - (start ?? 0)
+  return since < 0 ? 0 : Math.max(duration - since, 0)
+}
+
 const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
 /** Parses an ISO 8601 time with a time zone.

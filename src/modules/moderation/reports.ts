@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { TakeText } from '../../db/text-quota.ts'
-import { day } from '../../lib/clock.ts'
+import { day, timeLeft } from '../../lib/clock.ts'
 import { AppError, invalidField, throttled } from '../../lib/errors.ts'
 import { getById, parseId } from '../../lib/ids.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
@@ -69,9 +69,8 @@ export function createReports(core: Core, parts: Parts) {
 
   function mustBeWithinQuota(reporterId: string) {
     const first = store.findMadeBefore(reporterId, perDay - 1)
-    const since = clock.now() - (first?.createdAt ?? 0)
-    // A later time is from before the clock was set back.
-    if (since >= 0 && since < day) throw throttled('quota_exceeded', day - since)
+    const wait = timeLeft(first?.createdAt, day, clock.now())
+    if (wait > 0) throw throttled('quota_exceeded', wait)
   }
 
   function open(reporterId: string, draft: Draft): ReportRow {

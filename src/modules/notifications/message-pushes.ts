@@ -1,4 +1,5 @@
 import type { Core } from '../../core.ts'
+import { timeLeft } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
@@ -24,8 +25,8 @@ const rememberedConversations = 100_000
 export function createMessagePushes(core: Core, parts: Parts) {
   const { preferences, pushTokenStore, findUnread } = parts
   const { outbox, hub, clock, afterCommit } = core
-  // The time of the next check of each conversation, which covers all messages before it.
-  const unreadCheckDueAt = createLru<number>(rememberedConversations)
+  // The next check of a conversation covers all messages before it.
+  const checkQueuedAt = createLru<number>(rememberedConversations)
 
   function push({ recipientId: userId, conversationId, seq }: Arrived) {
     const devices = pushTokenStore.listDevices(userId)
@@ -39,12 +40,9 @@ export function createMessagePushes(core: Core, parts: Parts) {
   function checkLater({ recipientId: userId, conversationId }: Arrived) {
     const key = `${userId} ${conversationId}`
     const now = clock.now()
-    const due = now + unreadDelayMilliseconds
-    const nextDue = unreadCheckDueAt.get(key) ?? 0
-    // A check after `due` is from before the clock was set back.
-    if (nextDue > now && nextDue <= due) return
+    if (timeLeft(checkQueuedAt.get(key), unreadDelayMilliseconds, now) > 0) return
     if (pushTokenStore.listDevices(userId).length === 0) return
-    afterCommit(() => unreadCheckDueAt.set(key, due))
+    afterCommit(() => checkQueuedAt.set(key, now))
     const job = { user_id: userId, conversation_id: conversationId }
     outbox.add('unread_push', job, { delayMilliseconds: unreadDelayMilliseconds })
   }
@@ -62,10 +60,8 @@ export function createMessagePushes(core: Core, parts: Parts) {
     pushUnread(recipientId: string, conversationId: string): number | undefined {
       const unread = findUnread(recipientId, conversationId)
       if (!unread) return undefined
-      const unreadFor = clock.now() - unread.since
-      // Negative when the clock was set back.
-      if (unreadFor >= 0 && unreadFor < unreadDelayMilliseconds)
-        return unreadDelayMilliseconds - unreadFor
+      const wait = timeLeft(unread.since, unreadDelayMilliseconds, clock.now())
+      if (wait > 0) return wait
       push({ recipientId, conversationId, seq: unread.seq })
       return undefined
     },

@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import { inPieces } from '../../db/pieces.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
-import { day } from '../../lib/clock.ts'
+import { day, timeLeft } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import { timeOfId } from '../../lib/ids.ts'
@@ -109,9 +109,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     if (!assignee || !newest) return undefined
     const { assigneeMailedAt, id } = item
     const now = clock.now()
-    const sinceMail = now - (assigneeMailedAt ?? 0)
-    // A later mail is from before the clock was set back.
-    const pause = sinceMail < 0 ? 0 : intervalMilliseconds - sinceMail
+    const pause = timeLeft(assigneeMailedAt, intervalMilliseconds, now)
     const wait = Math.max(pause, quietFor(assignee.quietHours, now))
     if (wait > 0) return { againAfterMilliseconds: wait }
     const { link, ...message } = mailItemOf(item, newest.body, assignee.locale)

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
-import { day } from '../../lib/clock.ts'
+import { day, timeLeft } from '../../lib/clock.ts'
 import { AppError, throttled } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
@@ -45,9 +45,8 @@ export function createTicketService(core: Core, parts: TicketParts) {
   function mustBeWithinQuota(userId: string) {
     const perDay = ticketsPerDay ?? (store.isVerified(userId) ? perDayVerified : perDayUnverified)
     const first = store.findOpenedBefore(userId, perDay - 1)
-    const since = clock.now() - (first?.createdAt ?? 0)
-    // A later time is from before the clock was set back.
-    if (since >= 0 && since < day) throw throttled('quota_exceeded', day - since)
+    const wait = timeLeft(first?.createdAt, day, clock.now())
+    if (wait > 0) throw throttled('quota_exceeded', wait)
   }
 
   // Choice: a reply reopens a settled ticket for some days. Later the owner must open a new ticket.
