@@ -17,8 +17,8 @@ export const minute = 60_000
 export const hour = 60 * minute
 export const day = 24 * hour
 
-/** What is left of a time that began at `start`. None is left if it did not begin, is over, or if `start` is from before the
- *  clock was set back.
+/** The rest of a time that began at `start`; 0 if it did not begin, is over, or if `start` is from before the clock was set
+ *  back.
  *  @returns milliseconds */
 export function timeLeft(start: number | null | undefined, duration: number, now: number): number {
   const since = now - (start ?? 0)
