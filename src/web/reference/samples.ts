@@ -21,8 +21,7 @@ export type SampleRequest = {
 export function curlOf(request: SampleRequest, base: string, token?: string): string {
   const { method, headers, body, takesFile } = request
   const lines = [
-    method !== 'GET' && `curl -X ${method}`,
-    `${method === 'GET' ? 'curl ' : ''}${shellText(base + addressOf(request, placeholder))}`,
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${shellText(base + addressOf(request, placeholder))}`,
     request.token !== 'none' && header('authorization', `Bearer ${tokenIn(request.token, token)}`),
     ...Object.entries(headers).map(([name, value]) => header(name, value)),
     body !== undefined && header('content-type', 'application/json'),
