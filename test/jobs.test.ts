@@ -1,3 +1,4 @@
+import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -261,6 +262,22 @@ describe('a job', () => {
     await waitFor(() => started.filter((name) => name.startsWith('well')).length === 3)
     await waitFor(() => started.length === 3 + 16 * 4 + 4)
     hanging.resolve()
+  })
+
+  test('leaves no queue of its receiver in memory', async () => {
+    await using jobs = startJobs(async () => {})
+    const countSets = () => {
+      Bun.gc(true)
+      return heapStats().objectTypeCounts['Set'] ?? 0
+    }
+    const before = countSets()
+    await jobs.deliver(
+      Array.from({ length: 400 }, (_, n) => `removed${n}`),
+      1,
+    )
+    await waitFor(() => jobs.outcomes.length === 400)
+    await jobs.turn()
+    expect(countSets() - before).toBeLessThan(200)
   })
 
   test('behind 10,000 others for a hanging receiver costs no write while it waits, and one for each attempt', async () => {

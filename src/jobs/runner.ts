@@ -116,7 +116,13 @@ export function startRunner(core: Core, options: RunnerOptions) {
 
   function queueOf({ kind, receiver }: QueueName): Queue {
     const empty = { kind, receiver, held: new Set<string>(), ready: [], running: 0 }
-    return queues.getOrInsert(`${kind} ${receiver}`, empty)
+    return queues.getOrInsert(nameOf(empty), empty)
+  }
+
+  /** Its webhook may be removed: an empty queue is made anew with the next job. */
+  function release(queue: Queue, ids: string[]) {
+    for (const id of ids) queue.held.delete(id)
+    if (queue.held.size === 0) queues.delete(nameOf(queue))
   }
 
   function hold(queue: Queue) {
@@ -135,7 +141,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
       (error: unknown) => {
         if (!isBlocked) log.warn('jobs cannot be started: trying again', { error })
         isBlocked = true
-        for (const id of ids) held.delete(id)
+        release(queue, ids)
       },
     )
   }
@@ -163,7 +169,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
     queue.running--
     startReady(queue)
     if (job && end) await storeOutcome(job, end)
-    queue.held.delete(id)
+    release(queue, [id])
     if (queue.receiver !== '') pollSoon()
     else pollNow()
   }
@@ -297,6 +303,8 @@ function resultOf(failure: Failure | undefined): Pick<DeliveryRow, 'state' | 'an
     answer: failure?.reason ?? null,
   }
 }
+
+const nameOf = ({ kind, receiver }: QueueName) => `${kind} ${receiver}`
 
 const countRunning = (queues: Queue[]) => queues.reduce((sum, { running }) => sum + running, 0)
 
