@@ -47,6 +47,8 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
       })
     }
     if (!app.server) throw new StartError(`cannot listen on ${host}:${port}`)
+    // The framework adds a listener for each server, which keeps the former ones.
+    process.removeAllListeners('beforeExit')
     servers.push(app.server)
     port = app.server.port ?? port
   }

@@ -91,6 +91,7 @@ describe.skipIf(!openssl)('a certificate', () => {
     utimesSync(file('live.key'), 1, 1)
     poll()
     expect([failures(), await shownName(base)]).toEqual([2, 'new'])
+    expect(process.listenerCount('beforeExit')).toBe(0)
   })
 
   test('that does not match its key stops the start with an error naming both settings', async () => {
