@@ -1,8 +1,12 @@
+import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import { asyncStorage, type ClientEvents, createClient } from '../client/src/client.ts'
+import { createDelivery } from '../client/src/delivery.ts'
+import { NetworkError } from '../client/src/errors.ts'
 import { openThread } from '../client/src/state.ts'
 import { ada, bob, clientsOfFile, pageStorage, refusalOf } from './support/clients.ts'
 import { hang, networkError, refusal } from './support/fault-proxy.ts'
+import { createTestTimers } from './support/timers.ts'
 import { waitFor } from './support/wait.ts'
 
 const { startChat, startClients, startPair } = clientsOfFile()
@@ -80,6 +84,28 @@ test('sends messages waiting for the network as soon as a channel is open', asyn
   void client.connect()
   expect((await sending).body).toBe('hello')
   expect(proxy.frames.toServer).toMatchObject([{ type: 'message' }])
+})
+
+test('that fails for weeks leaves nothing of its tries in memory', async () => {
+  const timers = createTestTimers()
+  const fail = () => Promise.reject(new NetworkError('offline'))
+  const platform = { timers, random: () => 1 }
+  const delivery = createDelivery(platform, { sendFrame: () => false, post: fail, reply: fail })
+  const stop = new AbortController()
+  const queued = { client_id: 'a', conversation_id: 'b', message: { body: 'hello' } }
+  const sending = delivery.deliver(queued, stop.signal)
+  async function countPromisesAfter(tries: number) {
+    for (let n = 0; n < tries; n++) {
+      await new Promise(setImmediate)
+      timers.advance(longestPause)
+    }
+    Bun.gc(true)
+    return heapStats().objectTypeCounts['Promise'] ?? 0
+  }
+  const before = await countPromisesAfter(20)
+  expect((await countPromisesAfter(400)) - before).toBeLessThan(200)
+  stop.abort(new Error('over'))
+  expect(sending).rejects.toThrow('over')
 })
 
 test('keeps the order of a conversation through a lost connection, and stores each message once', async () => {

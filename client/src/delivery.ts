@@ -11,7 +11,7 @@ import type {
 } from './contract.ts'
 import { ApiError, NetworkError, retryAfterMilliseconds, TimeoutError } from './errors.ts'
 import type { Platform } from './platform.ts'
-import { createBackoff, type Deferred, deferred, reasonOf, sleep } from './waiting.ts'
+import { createBackoff, type Deferred, deferred, linkSignals, reasonOf, sleep } from './waiting.ts'
 
 const ackMilliseconds = 10_000
 /** A message is given up after this many failures of the service. */
@@ -45,11 +45,12 @@ export type Delivery = ReturnType<typeof createDelivery>
 /** Sends a message over any available transport until it succeeds. Its `client_id` ensures that the service stores it
  *  once. */
 export function createDelivery(
-  { timers, random }: Platform,
+  { timers, random }: Pick<Platform, 'timers' | 'random'>,
   { sendFrame, post, reply }: Transports,
 ) {
   const unanswered = new Map<string, Deferred<Message | undefined>>()
-  let connected = deferred<void>()
+  /** Aborted when the channel opens. */
+  let connected = new AbortController()
 
   /** @returns undefined when no ack arrived */
   async function overSocket({ client_id, conversation_id, message }: QueuedMessage) {
@@ -83,8 +84,9 @@ export function createDelivery(
     return async (error: unknown) => {
       if (!isTemporary(error) && !(isFailure(error) && ++failures < mostFailures)) throw error
       const asked = retryAfterMilliseconds(error)
-      const pause = sleep(timers, asked ?? backoff.next(), signal)
-      await (asked === undefined ? Promise.race([pause, connected.promise]) : pause)
+      const { signal: end, release } = linkSignals([signal, asked ? undefined : connected.signal])
+      await sleep(timers, asked ?? backoff.next(), end).catch(() => {})
+      release()
     }
   }
 
@@ -120,8 +122,8 @@ export function createDelivery(
 
     /** Sends the messages that wait for the network. */
     connected() {
-      connected.resolve()
-      connected = deferred()
+      connected.abort()
+      connected = new AbortController()
     },
 
     /** Gives up waiting for acks over the lost connection. */
