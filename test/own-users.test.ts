@@ -813,7 +813,7 @@ describe('the people of the demo', () => {
     expect([refused.status, Number(refused.headers.get('retry-after')) > 3000]).toEqual([429, true])
   })
 
-  test('are removed after a day, but for one who got an address', async () => {
+  test('are removed after a day with their tickets, but for one who got an address', async () => {
     const clock = createTestClock()
     await using own = await startService({ clock })
     const { left, right } = (await readAnswer(await begin(own))).body
@@ -833,6 +833,7 @@ describe('the people of the demo', () => {
       () => own.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'guest_end'").get() === null,
     )
     expect(remaining()).toEqual([right.user.id])
+    await waitFor(() => own.sqlite.query('SELECT 1 FROM tickets').get() === null)
     // A removal erases only the addresses of entries by the removed person.
     const withAddress = own.sqlite.query(
       'SELECT action FROM audit_log WHERE target_id = ? AND ip IS NOT NULL',
