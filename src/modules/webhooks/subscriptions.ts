@@ -30,9 +30,6 @@ export function subscribeWebhooks(
       for (const type of events) next.set(type, [...(next.get(type) ?? []), id])
     }
     subscribers = next
-    // Of webhooks that were removed, too.
-    addedTo.clear()
-    droppedThrough.clear()
   }
 
   events.subscribe(({ type, ids }) => {
