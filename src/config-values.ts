@@ -74,7 +74,7 @@ export const emailAddress = checked(
   (text) => normalizeEmail(text) !== undefined,
 )
 
-export const sender = checked('be an address such as Example <noreply@example.com>', (text) => {
+export const sender = checked('be an address such as noreply@example.com', (text) => {
   const [, address = text] = /^[^<>]*<([^<>]+)>$/.exec(text) ?? []
   return normalizeEmail(address) !== undefined
 })

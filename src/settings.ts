@@ -86,6 +86,7 @@ const textsByKind = Type.Object(byName(mailKinds, byLanguage, 'Texts of the mail
 })
 
 const days = Type.Integer({ minimum: 0, maximum: 36_500, examples: [0] })
+const supportEmail = 'Address for questions, shown at the end of mails.'
 
 /** Every setting that an admin changes while the service runs. A test compares them with the table in the README. */
 export const definitions = {
@@ -100,11 +101,7 @@ export const definitions = {
     () => null,
     'Address of the app: https, or the app’s own scheme. Account pages and mails lead back to it.',
   ),
-  support_email: setting(
-    Nullable(Email()),
-    () => null,
-    'Address for questions, shown at the end of mails.',
-  ),
+  support_email: setting(Nullable(Email(supportEmail)), () => null, supportEmail),
   logo_url: setting(
     Nullable(
       Sample('https://api.example.com/v1/files/tL7vV466OWRooNWgbEawpFdSnpeuFupCyXB2p1QnzQc/a.png'),

@@ -87,7 +87,7 @@ describe('each mistake is one clear line', () => {
     ['SUPPORT_REOPEN_DAYS', '-1', 'be a whole number from 0 to 3650, not "-1"'],
     ['SUPPORT_AUTOCLOSE_DAYS', '1.5', 'be a whole number from 0 to 3650, not "1.5"'],
     ['SUPPORT_INBOX', 'desk', 'be an e-mail address, not "desk"'],
-    ['MAIL_FROM', 'x', 'be an address such as Example <noreply@example.com>, not "x"'],
+    ['MAIL_FROM', 'x', 'be an address such as noreply@example.com, not "x"'],
     ['CHAT_REQUIRE_ACTIVE_CALL', 'yes', 'be one of true, false, not "yes"'],
     ['FCM_URL', 'fcm', 'be an http or https address'],
     ['FCM_URL', 'https://x.example/?project', 'be an http or https address'],

@@ -300,6 +300,20 @@ describe('the description', () => {
     expect(bare).toEqual([])
   })
 
+  test('says the same about a setting wherever it is described', async () => {
+    const { components } = await describe31(await start())
+    const wordsIn = (schema: Json = {}): string[] => [
+      ...(schema.description ? [schema.description] : []),
+      ...(schema.anyOf ?? []).flatMap(wordsIn),
+    ]
+    const { Settings, SettingsUpdate } = components.schemas
+    const fields = [Settings, SettingsUpdate].flatMap((one: Json) =>
+      Object.entries<Json>(one.properties),
+    )
+    const contradictory = fields.filter(([, field]) => new Set(wordsIn(field)).size > 1)
+    expect(contradictory.map(([name]) => name)).toEqual([])
+  })
+
   test('names the roles, the scope and the limit that the pipeline enforces', async () => {
     await using service = await startService({ environment: limits })
     const { paths } = await describe31(service)

@@ -2254,10 +2254,6 @@ export interface DueTickets {
    * Tickets that the next run deletes.
    */
   due: number
-  /**
-   * Tickets as old that stay as long as a report is open.
-   */
-  held: number
 }
 export interface Retention {
   messages: DueMessages
@@ -2342,7 +2338,7 @@ export interface MailTextPreview {
   html: string
 }
 /**
- * The author of the action: a person, a key or the command line.
+ * The author of the action: a person, a key, the command line or the service itself.
  */
 export interface AuditParty {
   type: string | null

@@ -74,7 +74,7 @@ export const fieldWords: Record<string, string> = {
   message: 'The message.',
   message_id: 'The id of the message.',
   messages: 'The messages.',
-  muted: 'How many people have switched this type off.',
+  muted: 'How many people do not get it, by a preference of theirs or a block.',
   name: 'The name.',
   note: 'A note of the admins.',
   note_id: 'The id of the note.',

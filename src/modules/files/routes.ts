@@ -118,7 +118,7 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
 
 const readable = anybody(
   'downloadFile',
-  'Downloads a file. Anybody with the URL may read it. Browsers display images, audio, video and PDF, and download everything else.',
+  'Downloads a file. Anybody with the URL may read it. Browsers display images, audio, video and PDF whose first bytes agree with their type, and download everything else.',
   {
     200: null,
     206: null,

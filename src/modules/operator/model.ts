@@ -128,7 +128,7 @@ export const AuditEntry = Schema('AuditEntry', {
   action: described(Sample('role_changed'), 'The action, for example `role_changed`.'),
   actor: described(
     Party('user', samples.admin.id),
-    'The author of the action: a person, a key or the command line.',
+    'The author of the action: a person, a key, the command line or the service itself.',
   ),
   target: described(Party('user', samples.host.id), 'The object of the action.'),
   ip: Nullable(Sample('203.0.113.7')),
@@ -284,22 +284,28 @@ export const SystemState = Schema('System', {
 
 export type SystemState = Static<typeof SystemState>
 
-const due = (what: string) =>
-  Schema(`Due${what}`, {
-    days: Count(365, 'The setting; 0 keeps everything.'),
-    due: Count(1_200, `${what} that the next run deletes.`),
-    held: Count(0, `${what} as old that stay as long as a report is open.`),
-  })
+const due = (what: string) => ({
+  days: Count(365, 'The setting; 0 keeps everything.'),
+  due: Count(1_200, `${what} that the next run deletes.`),
+})
 
 export const Retention = Schema('Retention', {
-  messages: due('Messages'),
-  tickets: due('Tickets'),
+  messages: Schema('DueMessages', {
+    ...due('Messages'),
+    held: Count(0, 'Messages as old that stay as long as a report is open.'),
+  }),
+  tickets: Schema('DueTickets', due('Tickets')),
   last_run_at: Nullable(Timestamp),
   next_run_at: Nullable({ ...Timestamp, description: 'Null when both settings are 0.' }),
 })
 export type Retention = Static<typeof Retention>
 
 export function retentionView(survey: Awaited<ReturnType<RetentionSurvey>>): Retention {
-  const { lastRunAt, nextRunAt, ...due } = survey
-  return { ...due, last_run_at: timeOrNull(lastRunAt), next_run_at: timeOrNull(nextRunAt) }
+  const { messages, tickets, lastRunAt, nextRunAt } = survey
+  return {
+    messages,
+    tickets: { days: tickets.days, due: tickets.due },
+    last_run_at: timeOrNull(lastRunAt),
+    next_run_at: timeOrNull(nextRunAt),
+  }
 }

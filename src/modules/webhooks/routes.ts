@@ -89,7 +89,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       },
       admin.list(
         'adminListWebhookDeliveries',
-        'Lists attempted deliveries, newest first. At least the last 100 are kept.',
+        'Lists attempted deliveries, newest first. The last 100 are kept, for 30 days.',
         WebhookDelivery,
         { size: deliveryPageSize },
       ),
