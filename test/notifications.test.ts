@@ -552,12 +552,13 @@ describe('retention', () => {
     expect(await countOf(service, ada)).toBe(1_000)
   })
 
-  test('keeps read ones for 90 days, unread ones for 180', async () => {
+  test('keeps read ones for 90 days, unread ones for 180, and their dedupe_key as long', async () => {
     const clock = createTestClock()
     await using fed = await startFed({ clock })
     const { service, ada, notify } = fed
     const { body } = await notify({ title: 'read' })
-    await notify({ title: 'unread' })
+    const again = async () => (await notify({ title: 'unread', dedupe_key: 'a' })).body.duplicates
+    expect(await again()).toBe(0)
     await readOne(service, ada, body.data[0].id)
     const givenUp = 'SELECT id FROM outbox WHERE dead_at IS NOT NULL'
     // Failed jobs are deleted after the notifications in the same pass.
@@ -578,7 +579,9 @@ describe('retention', () => {
     expect(await titlesAfter(89)).toEqual(['unread', 'read'])
     expect(await titlesAfter(2)).toEqual(['unread'])
     expect(await titlesAfter(88)).toEqual(['unread'])
+    expect(await again()).toBe(1)
     expect(await titlesAfter(2)).toEqual([])
+    expect(await again()).toBe(0)
   })
 
   test('has them in the export, and deletes them with the account', async () => {

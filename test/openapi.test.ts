@@ -314,6 +314,12 @@ describe('the description', () => {
     expect(contradictory.map(([name]) => name)).toEqual([])
   })
 
+  test('does not promise the first result for the key of a refresh, which gets another one', async () => {
+    const { paths } = await describe31(await start())
+    const [key] = paths['/v1/auth/refresh'].post.parameters
+    expect(wordsOf(key)).toBe('After a lost response the same token and key get another token set.')
+  })
+
   test('names the roles, the scope and the limit that the pipeline enforces', async () => {
     await using service = await startService({ environment: limits })
     const { paths } = await describe31(service)

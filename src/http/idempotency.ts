@@ -5,10 +5,8 @@ import { throwProblems } from '../lib/errors.ts'
 const header = 'X-Idempotency-Key'
 const IdempotencyHeaders = Type.Object({ [header]: Type.Optional(ClientId) })
 
-export const idempotencyHeader = { [header]: ClientId }
-
 export const idempotent = {
-  headers: idempotencyHeader,
+  headers: { [header]: ClientId },
   successHeaders: {
     'Idempotent-Replayed': {
       description: '`true` if this repeats the response to an earlier request.',

@@ -1,9 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { Body } from '../../api/fields.ts'
+import { Body, ClientId, described } from '../../api/fields.ts'
 import { forCommands, hidden, operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
-import { idempotencyHeader, idempotencyKey } from '../../http/idempotency.ts'
+import { idempotencyKey } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
@@ -146,7 +146,12 @@ export function accountRoutes(parts: Parts) {
           200: TokenSet,
           body: RefreshTokenBody,
           errors: ['invalid_token'],
-          headers: idempotencyHeader,
+          headers: {
+            'X-Idempotency-Key': described(
+              ClientId,
+              'After a lost response the same token and key get another token set.',
+            ),
+          },
         },
       ),
     )
