@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
@@ -120,5 +120,14 @@ describe('a disk with less than MIN_FREE_MB', () => {
       /^hostline: no backup was made in \S+: only \d+ MB are free there, less than MIN_FREE_MB$/,
     )
     expect((await hostline(['backup', target], service.directory)).exitCode).toBe(0)
+  })
+
+  test('fails the check, which shows the unit of MIN_FREE_MB', async () => {
+    await using service = await startService()
+    const environment = { MIN_FREE_MB: '1000000000' }
+    const { out } = await hostline(['check'], service.directory, { environment })
+    const [, left] = /^FAILED free disk: only (\d+) MB left$/m.exec(out) ?? []
+    const { bavail, bsize } = statfsSync(service.directory)
+    expect((Number(left) * 1_000_000) / (bavail * bsize)).toBeCloseTo(1, 1)
   })
 })

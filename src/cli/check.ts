@@ -123,7 +123,7 @@ function checkData(config: Config, hasSnapshot: boolean): Finding[] {
 
 function checkDisk({ dataDir: directory, minFreeBytes }: Config): Finding {
   const free = freeBytesAt(directory)
-  const detail = `${Math.floor(free / 1_048_576)} MiB`
+  const detail = `${Math.floor(free / 1_000_000)} MB`
   const problem = free < Math.max(leastFreeBytes, minFreeBytes) ? `only ${detail} left` : undefined
   return { subject: 'free disk', detail, problem }
 }
