@@ -62,7 +62,7 @@ export function createMetrics(version: string, clock: Clock, sharedMilliseconds 
           () => outbox.stats().dead,
         ],
         hostline_outbox_oldest_seconds: [
-          'Time since the longest due job became due.',
+          'Time since the longest due job became due, webhooks aside.',
           () => outbox.stats().oldestAge / 1_000,
         ],
         hostline_webhook_events_dropped_total: [
