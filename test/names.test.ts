@@ -2,8 +2,9 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 
 // A process of its own, because its name servers are replaced.
-async function outputOf(code: string) {
-  const child = Bun.spawn(['bun', '-e', code], { cwd: join(import.meta.dir, '..') })
+async function outputOf(code: string, environment = {}) {
+  const env = { ...process.env, ...environment }
+  const child = Bun.spawn(['bun', '-e', code], { cwd: join(import.meta.dir, '..'), env })
   return (await child.stdout.text()).trim()
 }
 
@@ -48,4 +49,26 @@ test('the names of push services and buckets are asked for without a thread', as
     await Promise.allSettled([post('https://push.example.com/', body), bucket.get('key')])
     process.exit()`
   expect(await outputOf(code)).toBe('push store')
+})
+
+test('pushes and buckets go through the proxy of the environment', async () => {
+  const asked = new Set<string>()
+  await using proxy = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch({ url }) {
+      asked.add(new URL(url).host)
+      return new Response('', { status: 400 })
+    },
+  })
+  const code = `
+    const { openBucket } = await import('./src/outside/bucket.ts')
+    const { post } = await import('./src/outside/push/post.ts')
+    const keys = { region: '', accessKeyId: '', secretAccessKey: '' }
+    const bucket = openBucket({ endpoint: 'http://store.invalid', name: 'n', prefix: '', ...keys })
+    const body = { headers: {}, body: '' }
+    await Promise.allSettled([post('http://push.invalid/', body), bucket.get('key')])
+    process.exit()`
+  await outputOf(code, { HTTP_PROXY: proxy.url.origin })
+  expect([...asked].sort()).toEqual(['push.invalid', 'store.invalid'])
 })
