@@ -2554,6 +2554,9 @@ export interface BroadcastCompletedEvent {
    */
   timestamp: string
   data: {
+    /**
+     * A broadcast of a host, or an announcement of an admin.
+     */
     broadcast: Broadcast | AnnouncementProgress
   }
 }
@@ -4288,6 +4291,9 @@ export interface ServerFrames {
      */
     newest_message_id: string
     unread: {
+      /**
+       * The number of unread messages.
+       */
       messages: number
       notifications: number
     }

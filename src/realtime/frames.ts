@@ -40,7 +40,10 @@ const ReadyFrame = Type.Object(
   {
     type: Type.Literal('ready'),
     ...position,
-    unread: Type.Object({ messages: Count(2), notifications: Count(1) }),
+    unread: Type.Object({
+      messages: Count(2, 'The number of unread messages.'),
+      notifications: Count(1),
+    }),
   },
   { description: 'With `events=ready`: the first frame, with what the user has not read.' },
 )

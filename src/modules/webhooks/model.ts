@@ -188,7 +188,9 @@ const eventData: Record<EventType | typeof testEvent, Record<string, TSchema>> =
     ]),
   },
   'broadcast.completed': {
-    broadcast: Type.Union([named('Broadcast'), named('AnnouncementProgress')]),
+    broadcast: Type.Union([named('Broadcast'), named('AnnouncementProgress')], {
+      description: 'A broadcast of a host, or an announcement of an admin.',
+    }),
   },
   [testEvent]: { webhook: gone(samples.recordId) },
 }
