@@ -200,7 +200,9 @@ test('wrong codes are counted like wrong passwords, in a session too', async () 
     await inSession()
     clock.advance(6_001)
   }
-  expect((await inSession()).headers.get('x-error-reason')).toBe('login_throttled')
+  const { headers, body } = await inSession()
+  expect(headers.get('x-error-reason')).toBe('login_throttled')
+  expect(body.error.message).toContain('too many wrong passwords or codes')
   const audit = strict.sqlite.query<{ n: number }, []>(
     "SELECT count(*) AS n FROM audit_log WHERE action = 'totp_refused'",
   )
