@@ -175,3 +175,14 @@ test('the security page names each address of the configuration that is called',
     expect(section).toContain(`\`${name}\``)
   }
 })
+
+test('the documentation names no variable that is gone', () => {
+  const ofOthers = ['CAP_NET_BIND_SERVICE', 'NODE_EXTRA_CA_CERTS']
+  const known = new Set([...Object.keys(entries), ...ofOthers])
+  const named = files.flatMap((file) => {
+    const text = readFileSync(join(project, file), 'utf8')
+    return text.match(/\b[A-Z][A-Z\d]*_[A-Z\d_]+\b(?<!_PROXY)/g) ?? []
+  })
+  expect(named.length).toBeGreaterThan(100)
+  expect(named.filter((name) => !known.has(name))).toEqual([])
+})
