@@ -284,7 +284,7 @@ export function userAdminRoutes(parts: Parts) {
         userAdmin.openSession(params.id, clientOf(request, context.ip), context.by),
       sessionFeed(
         'serviceCreateSession',
-        'Creates a session for a person whom the platform has authenticated. Works for everybody except admins, and requires no second factor. The scope `all` does not include `sessions`.',
+        'Creates a session for a person whom the platform has authenticated. Works for everybody except admins and disabled people, and requires no second factor. The scope `all` does not include `sessions`.',
         { 201: Authenticated, errors: ['admin_protected', 'recipient_gone', 'banned'] },
       ),
     )
