@@ -549,10 +549,15 @@ describe('a notification', () => {
     const { service, ada, google, notify, until } = all
     await registerDevice(service, ada, 'tablet')
     google.respondFcm({ status: 400, body: {} })
-    await notify({ data: { from: 'x', google_key: 'y', camelCase: 'z' } })
+    const reserved = { from: 'x', message_type: 'x', google_key: 'x', gcm: 'x', type: 'x' }
+    await notify({ data: { ...reserved, camelCase: 'z' } })
     await until(() => all.waiting() === 0)
     const { data } = (google.sends[0]?.message as { data: object } | undefined) ?? { data: {} }
-    expect(Object.keys(data).sort()).toEqual(['camelCase', 'notification_id', 'type'])
+    expect(data).toEqual({
+      camelCase: 'z',
+      notification_id: expect.any(String),
+      type: 'payment_captured',
+    })
     expect(service.log()).not.toContain('given up')
   })
 
