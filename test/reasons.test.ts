@@ -35,10 +35,10 @@ test('docs/reasons.md has a row for each status, code and reason, in the order o
   for (const row of cells) expect(row).toEqual(Array(5).fill(expect.stringMatching(/./)))
 })
 
-test('every 403 and 409 has a reason, and every 429 except that of a rate limit', () => {
+test('every 403 and 409 and every 401 for a token has a reason, and every 429 except that of a rate limit', () => {
   const silent = kinds.filter((kind) => {
-    const { status, reason } = new AppError(kind)
-    return [403, 409, 429].includes(status) && reason === undefined
+    const { status, code, reason } = new AppError(kind)
+    return ([403, 409, 429].includes(status) || code === 'unauthorized') && reason === undefined
   })
   expect(silent).toEqual(['rate_limited'])
 })

@@ -612,9 +612,13 @@ describe.concurrent('a standby', () => {
     const forwarded = { headers: { 'x-forwarded-for': '203.0.113.1' } }
     expect((await call(open.base, 'GET', '/metrics', forwarded)).status).toBe(401)
     const closed = await pair.standby('c', { environment: { METRICS_TOKEN: 'secret' } })
-    expect((await fetch(`${closed.base}/metrics`)).status).toBe(401)
-    const headers = { authorization: 'Bearer secret' }
-    expect((await fetch(`${closed.base}/metrics`, { headers })).status).toBe(200)
+    const ask = async (headers = {}) => {
+      const { status, headers: given } = await fetch(`${closed.base}/metrics`, { headers })
+      return [status, given.get('x-error-reason')]
+    }
+    expect(await ask()).toEqual([401, 'token_missing'])
+    expect(await ask({ authorization: 'Bearer wrong' })).toEqual([401, 'token_invalid'])
+    expect(await ask({ authorization: 'Bearer secret' })).toEqual([200, null])
   })
 
   testAtLength.skipIf(!openssl)('answers over TLS', async () => {

@@ -6,7 +6,6 @@ import type { ErrorKind } from '../lib/errors.ts'
 import { roles } from '../lib/vocabulary.ts'
 
 const tokenRefusals = [
-  'unauthorized',
   'token_missing',
   'token_expired',
   'token_invalid',

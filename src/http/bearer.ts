@@ -1,3 +1,4 @@
+import { AppError } from '../lib/errors.ts'
 import { isSameSecret } from '../lib/hash.ts'
 import { isLoopback } from '../lib/ip-network.ts'
 import type { Access } from './request-context.ts'
@@ -71,7 +72,9 @@ function offeredProtocols(headers: Headers) {
 
 /** Metrics need the token, or, when none is configured, a request from this machine. A proxy on this machine forwards
  *  requests of others. */
-export function mayReadMetrics({ headers }: Request, peer: string | undefined, token?: string) {
-  if (token === undefined) return isLoopback(peer) && !headers.has('x-forwarded-for')
-  return isSameSecret(headers.get('authorization') ?? '', `Bearer ${token}`)
+export function refusalOfMetrics({ headers }: Request, peer: string | undefined, token?: string) {
+  const given = headers.get('authorization')
+  const isOpen = token === undefined && isLoopback(peer) && !headers.has('x-forwarded-for')
+  if (isOpen || (token && isSameSecret(given ?? '', `Bearer ${token}`))) return undefined
+  return new AppError(given === null ? 'token_missing' : 'token_invalid')
 }

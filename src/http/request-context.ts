@@ -51,12 +51,12 @@ export class RequestContext {
   }
 
   get user(): UserPrincipal {
-    if (!this.userPrincipal) throw new AppError('unauthorized')
+    if (!this.userPrincipal) throw new AppError('token_missing')
     return this.userPrincipal
   }
 
   get service(): ServicePrincipal {
-    if (!this.servicePrincipal) throw new AppError('unauthorized')
+    if (!this.servicePrincipal) throw new AppError('token_missing')
     return this.servicePrincipal
   }
 

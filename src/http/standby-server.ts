@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { errorBody } from '../lib/error-body.ts'
 import { AppError, invalidField, StartError } from '../lib/errors.ts'
 import { negotiateLocale } from '../lib/i18n.ts'
-import { mayReadMetrics } from './bearer.ts'
+import { refusalOfMetrics } from './bearer.ts'
 import { ciphers, readCertificate } from './certificate.ts'
 import { errorHeaders } from './error-answer.ts'
 
@@ -28,9 +28,8 @@ export function serveStandby({ config, version, metrics }: StandbyServerOptions)
     if (pathname !== '/metrics') {
       return refusal(request, new AppError('unavailable', { retryAfterSeconds }))
     }
-    if (!mayReadMetrics(request, peer, metricsToken)) {
-      return refusal(request, new AppError('unauthorized'))
-    }
+    const refused = refusalOfMetrics(request, peer, metricsToken)
+    if (refused) return refusal(request, refused)
     return new Response(await metrics.text(), { headers: { 'content-type': metrics.contentType } })
   }
 

@@ -15,7 +15,6 @@ export const errors = {
   validation_error: { code: 'validation_error', status: 400 },
   body_too_large: { code: 'validation_error', status: 413 },
   range_not_satisfiable: { code: 'validation_error', status: 416 },
-  unauthorized: { code: 'unauthorized', status: 401 },
   token_missing: unauthorized('token_missing'),
   token_expired: unauthorized('token_expired'),
   token_invalid: unauthorized('token_invalid'),

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import serviceWorker from '../../client/service-worker.js' with { type: 'text' }
 import { Sample } from '../api/fields.ts'
 import { hidden, operations } from '../api/operation.ts'
-import { mayReadMetrics } from '../http/bearer.ts'
+import { refusalOfMetrics } from '../http/bearer.ts'
 import { type Compressed, compress, compressedAnswer } from '../http/compressed-answer.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
@@ -56,11 +56,8 @@ export function webRoutes(options: WebRoutesOptions) {
       '/metrics',
       ({ request, server, set }) => {
         const peer = server?.requestIP(request)?.address
-        if (!mayReadMetrics(request, peer, metricsToken)) {
-          throw new AppError(
-            request.headers.has('authorization') ? 'token_invalid' : 'token_missing',
-          )
-        }
+        const refused = refusalOfMetrics(request, peer, metricsToken)
+        if (refused) throw refused
         set.headers['content-type'] = metrics.contentType
         return metrics.text()
       },
