@@ -1,4 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { runInNewContext } from 'node:vm'
 import { type Client, createClient } from '../client/src/client.ts'
 import { codeOf } from './support/authenticator.ts'
 import { refusalOf } from './support/clients.ts'
@@ -312,4 +314,34 @@ test('a closed client answers nothing and keeps unsent messages', async () => {
   expect(client.status()).toBe('closed')
   expect(await refusalOf(client.account.get())).toMatchObject({ name: 'ClosedError' })
   expect(await refusalOf(client.send(id, { body: 'x' }))).toMatchObject({ name: 'ClosedError' })
+})
+
+test('the service worker gives a click to an open page, or opens one with the data in its address', async () => {
+  const scope = 'https://app.example.com/'
+  const heard: unknown[] = []
+  const page = { url: `${scope}chat`, postMessage: (it: unknown) => heard.push(it), focus() {} }
+  let pages = [page]
+  const clients = {
+    matchAll: async () => pages,
+    openWindow: async (url: string) => heard.push(decodeURIComponent(url)),
+  }
+  type Click = { notification: { data: object; close(): void }; waitUntil(it: unknown): void }
+  const handlers: Record<string, (event: Click) => void> = {}
+  const addEventListener = (type: string, handler: (event: Click) => void) => {
+    handlers[type] = handler
+  }
+  const worker = await Bun.file(join(import.meta.dir, '../client/service-worker.js')).text()
+  runInNewContext(worker, { self: { addEventListener, registration: { scope }, clients } })
+  const click = async (data: object) => {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    handlers['notificationclick']?.({ notification: { data, close() {} }, waitUntil: resolve })
+    await promise
+  }
+  await click({ type: 'chat_message' })
+  pages = []
+  await click({ type: 'summary' })
+  expect(heard).toEqual([
+    { type: 'hostline_notification', data: { type: 'chat_message' } },
+    `${scope}#hostline={"type":"summary"}`,
+  ])
 })
