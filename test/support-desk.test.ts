@@ -841,8 +841,15 @@ describe('replying', () => {
       return (await d.show(id)).waiting_since
     }
     expect(await reopened()).toBe(created_at)
+    d.clock.advance(1_000)
+    await d.write(id, 'Hello?')
+    expect(await reopened()).toBe(created_at)
     await d.answer(id)
     expect(await reopened()).toBeNull()
+    const next = await d.write(id, 'Thanks, but…')
+    d.clock.advance(1_000)
+    await d.write(id, 'Hello?')
+    expect(await reopened()).toBe(next.body.created_at)
   })
 
   test('may change the status in the same request', async () => {

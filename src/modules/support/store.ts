@@ -168,6 +168,21 @@ export function createTicketStore(orm: Orm) {
       const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.seq, seq))
       return orm.select().from(ticketMessages).where(one).get()
     },
+    /** The owner's first message after the newest reply. */
+    findUnanswered(ticketId: string): TicketMessageRow | undefined {
+      const ofTicket = eq(ticketMessages.ticketId, ticketId)
+      const newestReply = orm
+        .select({ seq: sql`coalesce(max(${ticketMessages.seq}), 0)` })
+        .from(ticketMessages)
+        .where(and(ofTicket, eq(ticketMessages.isAdmin, true)))
+      return orm
+        .select()
+        .from(ticketMessages)
+        .where(and(ofTicket, gt(ticketMessages.seq, newestReply)))
+        .orderBy(asc(ticketMessages.seq))
+        .limit(1)
+        .get()
+    },
     findMessage(ticketId: string, id: string): TicketMessageRow | undefined {
       const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.id, id))
       return orm.select().from(ticketMessages).where(one).get()

@@ -136,11 +136,10 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     return ticket.settledAt === null ? ticket.waitingSince : waitingAgain(ticket)
   }
 
-  /** A ticket that the desk reopens waits again if the owner wrote last. A removed owner waits for nothing. */
-  function waitingAgain({ id, messageCount }: TicketRow): number | null {
-    const newest = store.findMessageAt(id, messageCount)
+  /** A ticket that the desk reopens waits on if the owner wrote last. A removed owner waits for nothing. */
+  function waitingAgain({ id }: TicketRow): number | null {
     const isRemoved = desk.get(id).user.deletedAt !== null
-    return newest && !newest.isAdmin && !isRemoved ? newest.createdAt : null
+    return isRemoved ? null : (store.findUnanswered(id)?.createdAt ?? null)
   }
 
   function publish(type: 'ticket.created' | 'ticket.replied', { ticketId, id }: TicketMessageRow) {
