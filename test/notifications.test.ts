@@ -233,6 +233,14 @@ describe('the feed', () => {
     expect(await countOf(fed.service, fed.ada)).toBe(0)
   })
 
+  test('stores the ids in data in one form', async () => {
+    const { ada, notify } = await newAda()
+    const ids = { follower_id: ada.id, ticket_id: unknownId, message_id: unknownId }
+    const lower = Object.entries(ids).map(([key, id]) => [key, id.toLowerCase()])
+    const data = { ...Object.fromEntries(lower), note: 'abc' }
+    expect((await notify({ data })).body.data[0].data).toEqual({ ...ids, note: 'abc' })
+  })
+
   test('names at most a thousand errors of a body', async () => {
     const fed = await newAda()
     const data = Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`key${n}`, n]))
@@ -692,6 +700,19 @@ describe('an announcement of an admin', () => {
     })
     const counts = 'SELECT count(*) AS n, count(DISTINCT user_id) AS people FROM notifications'
     expect(service.sqlite.query(counts).get()).toEqual({ n: 71, people: 71 })
+  })
+
+  test('keeps no name of a removed person whose id was written in lower case', async () => {
+    await using started = await startAdmin(1)
+    const { service, ada, people, announce } = started
+    const [gone] = people as [Person]
+    const data = { host_id: gone.id.toLowerCase(), host_name: 'gone' }
+    await announce({ audience: 'users', user_ids: [ada.id], data })
+    const leave = { token: gone.token, body: { password: 'correct horse' } }
+    await service.call('DELETE', '/v1/users/me', leave)
+    const shown = async () => (await listOf(service, ada)).data[0].data
+    await waitFor(async () => !('host_name' in (await shown())))
+    expect((await shown()).host_id).toBe(gone.id)
   })
 
   test('stops when its sender is no admin any more', async () => {

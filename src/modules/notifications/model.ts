@@ -393,6 +393,18 @@ const dataRules: Record<string, TextRule> = {
   broadcast_id: id,
 }
 
+const isIdKey = (key: string) =>
+  dataRules[key] === id || personKeys.some((personKey) => personKey === key)
+
+/** `data` with its ids in the stored form, by which removals find it. */
+export function withStoredIds(data: NotificationData): NotificationData {
+  const stored = Object.entries(data).map(([key, text]) => [
+    key,
+    (isIdKey(key) && parseId(text)) || text,
+  ])
+  return Object.fromEntries(stored)
+}
+
 /** Checks `data` beyond its schema.
  *  @param ofPerson the rule for user ids */
 function dataProblems(data: unknown, ofPerson = id): FieldProblems {

@@ -12,7 +12,7 @@ import { texts } from '../../lib/i18n.ts'
 import { findById } from '../../lib/ids.ts'
 import { knownType, type NotificationType } from '../../lib/vocabulary.ts'
 import type { NotificationFrame, NotificationsReadFrame } from './frames.ts'
-import { type NotificationData, notificationView, personKeys } from './model.ts'
+import { type NotificationData, notificationView, personKeys, withStoredIds } from './model.ts'
 import type { Channels, Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore, Person } from './store.ts'
@@ -60,7 +60,8 @@ export function createNotifier(core: Core, parts: Parts) {
   const { write, outbox, hub, newId, clock, afterCommit, events } = core
 
   function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
-    const { type, text, data, values, dedupeKey = null } = event
+    const { type, text, values, dedupeKey = null } = event
+    const data = withStoredIds(event.data)
     const { notifications, events } = texts[locale]
     const ofType = text ? events[text] : notifications[knownType(type)]
     const usual = textOf(ofType, { ...data, ...values })
