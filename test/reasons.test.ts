@@ -154,7 +154,9 @@ describe('a refused token', () => {
   const cases: [path: string, authorization: string | undefined, reason: string][] = [
     ['/v1/users/me', undefined, 'token_missing'],
     ['/v1/users/me', 'Basic YTpi', 'token_missing'],
+    ['/v1/users/me', 'Bearer x y', 'token_missing'],
     ['/v1/users/me', 'Bearer x', 'token_invalid'],
+    ['/v1/users/me', 'bearer  x', 'token_invalid'],
     ['/v1/users/me', `Bearer ${dead}`, 'token_expired'],
     ['/v1/users/me', `Bearer sk_${'x'.repeat(43)}`, 'wrong_kind_of_token'],
     ['/v1/users/me', `Bearer rt_${'x'.repeat(43)}`, 'wrong_kind_of_token'],

@@ -38,8 +38,7 @@ function expiryOf(token: string): number {
 
 /** The token or service key of an `Authorization: Bearer` header. */
 export function bearerToken(headers: Headers): string | undefined {
-  const [scheme = '', token, ...rest] = headers.get('authorization')?.split(' ') ?? []
-  return scheme.toLowerCase() === 'bearer' && rest.length === 0 ? token : undefined
+  return /^bearer +([^ ]+)$/i.exec(headers.get('authorization') ?? '')?.[1]
 }
 
 /** The token of a socket's upgrade request, from the query, the header or a subprotocol: browsers cannot set headers
