@@ -19,6 +19,8 @@ afterAll(() => service[Symbol.asyncDispose]())
 const ada = await service.register('ada')
 const byteOf = (n: number) => n % 251
 
+const filePart = '--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nb\r\n'
+
 describe('an upload', () => {
   test.each([
     [1, 300],
@@ -188,6 +190,8 @@ describe('an upload', () => {
       'body',
     ],
     ['without a boundary', 'multipart/form-data', 'x', 'body'],
+    ['33 parts', 'multipart/form-data; boundary=x', `${filePart.repeat(33)}--x--`, 'body'],
+    ['an end before the file', 'multipart/form-data; boundary=x', `--x--\r\n${filePart}`, 'file'],
     ['of nothing', 'multipart/form-data; boundary=x', '', 'file'],
   ])('as a form with %s is refused and leaves nothing', async (_, type, text, field) => {
     const before = filesIn(service)
