@@ -335,6 +335,28 @@ describe('bodies', () => {
     expect([small.status, JSON.parse(small.body).error.code]).toEqual([401, 'invalid_credentials'])
   })
 
+  test.each([
+    ['JSON', '/v1/chat/conversations', 'application/json'],
+    ['the form of an upload', '/v1/files', 'multipart/form-data; boundary=x'],
+  ])('of single bytes let others have a turn after each: %s', async (_, path, type) => {
+    const service = await anyService()
+    const { token } = await service.register()
+    const read: number[] = []
+    let turns = 0
+    const turn = () => void (++turns && read.length < 100 && setImmediate(turn))
+    const body = new ReadableStream({
+      pull(controller) {
+        if (read.push(turns) < 100) controller.enqueue(new Uint8Array(1))
+        else controller.close()
+      },
+    })
+    turn()
+    const headers = { 'content-type': type, authorization: `Bearer ${token}` }
+    const answer = await service.request(path, { method: 'POST', headers, body })
+    expect(answer.status).toBe(400)
+    expect(new Set(read).size).toBeGreaterThan(90)
+  })
+
   test('declared too large are refused without being read', async () => {
     const service = await listening()
     const { status, body, head } = await raw(

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
 
 const maxBytes = 64 * 1_024
@@ -76,6 +77,7 @@ async function readBounded(body: ReadableStream<Uint8Array>): Promise<Uint8Array
     size += chunk.byteLength
     if (size > maxBytes) throw tooLarge()
     chunks.push(chunk)
+    await setImmediate() // Bun joins what arrives meanwhile: a sender can make a chunk of each byte
   }
   return Buffer.concat(chunks)
 }
