@@ -72,7 +72,11 @@ const rules: IForbiddenRuleType[] = [
     // `hostline version` must not wait for the code of the server.
     name: 'commands-load-on-demand',
     from: { path: '^src/(main|cli/(run|terminal))[.]ts$' },
-    to: { path: '^src/', pathNot: '^src/(cli/terminal|lib/errors|version)[.]ts$', dynamic: false },
+    to: {
+      path: '^src/',
+      pathNot: '^src/(cli/terminal|lib/(errors|text)|version)[.]ts$',
+      dynamic: false,
+    },
   },
   {
     name: 'lib-knows-nothing-of-ours',

@@ -350,6 +350,18 @@ describe('accounts', () => {
   })
 })
 
+test('control characters that others send are escaped for the terminal and in the log', async () => {
+  await using service = await startService()
+  const { email } = await service.register()
+  const headers = { 'user-agent': 'app\u009b2J', origin: 'https://app\u009b2J' }
+  const body = { email, password: 'correct horse' }
+  expect((await service.call('POST', '/v1/auth/login', { headers, body })).status).toBe(200)
+  expect((await hostline(`user sessions ${email}`, service.directory)).out).toContain(
+    'app\\u009b2J',
+  )
+  expect(service.log()).toContain('https://app\\u009b2J')
+})
+
 test('keys list shows the keys without their secret', async () => {
   await using service = await startService()
   const { exitCode, out } = await hostline('keys list', service.directory)

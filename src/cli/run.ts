@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { AppError, StartError } from '../lib/errors.ts'
+import { visibleControls } from '../lib/text.ts'
 import { build } from '../version.ts'
 import { type Command, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 
@@ -129,7 +130,12 @@ const aliases = new Map(Object.entries({ '--help': 'help', '-h': 'help', '--vers
 
 /** Runs one command.
  *  @returns the exit code: 0, 1 (failed, one line on stderr) or 2 (wrong usage) */
-export async function run(given: string[], shell: Terminal): Promise<number> {
+export async function run(given: string[], { out, err, ...others }: Terminal): Promise<number> {
+  const shell: Terminal = {
+    ...others,
+    out: (line) => out(visibleControls(line)),
+    err: (line) => err(visibleControls(line)),
+  }
   let terminal = shell
   try {
     const { argv, path } = takeEnvironmentFile(given)

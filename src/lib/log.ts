@@ -1,3 +1,5 @@
+import { visibleControls } from './text.ts'
+
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
 type LogLevel = (typeof logLevels)[number]
 type LogFormat = 'pretty' | 'json'
@@ -19,7 +21,7 @@ export function createLog({ level, format, now, write }: LogOptions): Log {
     logLevels.indexOf(own) < logLevels.indexOf(level)
       ? () => {}
       : (message: string, fields: LogFields = {}) =>
-          write(line(new Date(now()).toISOString(), own, message, fields))
+          write(visibleControls(line(new Date(now()).toISOString(), own, message, fields)))
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 

@@ -11,6 +11,13 @@ export type TextRule = {
   noControlCharacters?: boolean
 }
 
+/** Escapes control characters other than tab and line feed, which a terminal would obey, in the form of JSON. */
+export function visibleControls(text: string): string {
+  return text.replace(/[^\P{Cc}\t\n]/gu, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+}
+
 // A cheap upper bound: a code point has at most two UTF-16 units.
 const utf16UnitsPerCodePoint = 2
 
