@@ -191,6 +191,12 @@ describe('an upload', () => {
     ],
     ['without a boundary', 'multipart/form-data', 'x', 'body'],
     ['33 parts', 'multipart/form-data; boundary=x', `${filePart.repeat(33)}--x--`, 'body'],
+    [
+      'a head of 9 KB',
+      'multipart/form-data; boundary=x',
+      `${filePart.replace('form-data;', `form-data;${' '.repeat(9_000)}`)}--x--`,
+      'file',
+    ],
     ['an end before the file', 'multipart/form-data; boundary=x', `--x--\r\n${filePart}`, 'file'],
     ['of nothing', 'multipart/form-data; boundary=x', '', 'file'],
   ])('as a form with %s is refused and leaves nothing', async (_, type, text, field) => {

@@ -92,7 +92,14 @@ async function openForm(contentType: string) {
   try {
     return new Busboy({
       headers: { 'content-type': contentType },
-      limits: { files: 1, fields: 16, fieldSize: 1_024, parts: 32, headerPairs: 16 },
+      limits: {
+        files: 1,
+        fields: 16,
+        fieldSize: 1_024,
+        parts: 32,
+        headerPairs: 16,
+        headerSize: 8_192,
+      },
       isPartAFile: (field) => field === 'file',
       // A part that the parser skips stops it for ever if it has more than this in one chunk.
       fileHwm: Number.MAX_SAFE_INTEGER,
