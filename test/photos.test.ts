@@ -296,6 +296,15 @@ describe('an uploaded image', () => {
     expect(inWebp.includes(Buffer.alloc(50, 9))).toBe(true)
   })
 
+  test('keeps only the first colour profile of a PNG', async () => {
+    const packed = deflateSync(profile)
+    const profiles = ['first', 'second'].map((name) =>
+      pngChunk('iCCP', Buffer.concat([Buffer.from(`${name}\0\0`), packed])),
+    )
+    const { bytes } = await stripped(pngOf(8, 40, 20, Buffer.concat(profiles)))
+    expect(bytes.toString('latin1').match(/iCCP/g)).toHaveLength(1)
+  })
+
   test.each([65_000, 150])(
     'keeps colours, but neither texts nor dates of the tags of its profile (parts of %i bytes)',
     async (size) => {

@@ -128,6 +128,8 @@ const keptPngChunks =
 /** https://www.w3.org/TR/png-3/ */
 async function* stripPng(reader: ByteReader, facts: ImageFacts): AsyncGenerator<Uint8Array> {
   yield await reader.take(8)
+  // Each is edited once: a profile of 2 KB may unpack to 2 MB.
+  const edited = new Set(['IHDR', 'iCCP', 'eXIf'])
   for (;;) {
     const head = await reader.take(8)
     const type = head.toString('latin1', 4)
@@ -139,15 +141,15 @@ async function* stripPng(reader: ByteReader, facts: ImageFacts): AsyncGenerator<
       yield* reader.pass(size + 4)
       continue
     }
-    const kept = keptPngData(type, await takePngData(reader, type, size), facts)
+    const isHeld = edited.delete(type) && size <= maxHeldBytes
+    const kept = keptPngData(type, await takePngData(reader, size, isHeld), facts)
     if (kept) yield pngChunk(type, kept)
   }
 }
 
 /** @returns undefined for a chunk that is dropped or incomplete */
-async function takePngData(reader: ByteReader, type: string, size: number) {
-  const isEdited = /^(IHDR|iCCP|eXIf)$/.test(type) && size <= maxHeldBytes
-  const data = isEdited ? await reader.take(size) : undefined
+async function takePngData(reader: ByteReader, size: number, isHeld: boolean) {
+  const data = isHeld ? await reader.take(size) : undefined
   await reader.skip(data ? 4 : size + 4)
   return data?.length === size ? data : undefined
 }
