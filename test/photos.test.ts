@@ -6,6 +6,7 @@ import { deflateSync, inflateSync } from 'node:zlib'
 import { thumbHashToRGBA } from 'thumbhash'
 import type { FileStorage } from '../src/files/storage.ts'
 import { stripMetadata } from '../src/modules/files/strip-metadata.ts'
+import { createThumbnails } from '../src/modules/files/thumbnails.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
@@ -546,6 +547,32 @@ test('a removed account leaves no placeholder of its photos', async () => {
   const body = { password: 'correct horse' }
   await service.call('DELETE', '/v1/users/me', { token: eve.token, body })
   await waitFor(async () => (await count()) === 0, 'the removal of the files')
+})
+
+test('many thumbnails of one person do not hold up the image of another', async () => {
+  const images = ['a', 'b', 'c', 'z']
+  const read: string[] = []
+  const begun = Promise.withResolvers<void>()
+  const storage = {
+    async read(key: string) {
+      if (!images.includes(key)) return undefined
+      read.push(key)
+      await begun.promise
+      return new Blob([jpeg])
+    },
+    write: async () => {},
+    delete: async () => {},
+  }
+  const imageWorker = new URL('../src/modules/files/image-worker.ts', import.meta.url)
+  const thumbnails = createThumbnails({ storage, imageWorker, isDiskShort: () => false })
+  const size = jpeg.length
+  const imageOf = (ownerId: string, id: string) => ({ id, ownerId, size, orientation: 1 })
+  const many = ['a', 'b', 'c'].map((id) => thumbnails.get(imageOf('ada', id), 160, () => true))
+  await waitFor(() => read.length > 0)
+  const other = thumbnails.hash(imageOf('ben', 'z'))
+  begun.resolve()
+  await Promise.all([...many, other])
+  expect(read).toEqual(['a', 'z', 'b', 'c'])
 })
 
 describe('a thumbnail', () => {

@@ -190,9 +190,9 @@ export function createFileService(core: Core, parts: FileParts) {
   }
 
   /** The column `picture` of an image that has been stored. */
-  async function pictureOf(image: StoredImage, ownerId: string, facts: ImageFacts) {
+  async function pictureOf(image: StoredImage, facts: ImageFacts) {
     if (facts.width * facts.height === 0 || facts.scans > maxScans) return null
-    const placeholder = await thumbnails.hash(image, ownerId)
+    const placeholder = await thumbnails.hash(image)
     return JSON.stringify({ ...shownSize(facts), placeholder })
   }
 
@@ -217,8 +217,8 @@ export function createFileService(core: Core, parts: FileParts) {
           if (!store.isKnown(reserved.id)) throw invalidBody()
         })
         const { orientation } = facts
-        const image = { id: reserved.id, size: file.size, orientation }
-        const picture = await pictureOf(image, ownerId, facts)
+        const image = { id: reserved.id, ownerId, size: file.size, orientation }
+        const picture = await pictureOf(image, facts)
         return await write(() => {
           reauthorize()
           const times = { storedAt: clock.now(), unusedSince: clock.now() }

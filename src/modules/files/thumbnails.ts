@@ -5,7 +5,7 @@ import type { ImageReply, ImageRequest } from './image-worker.ts'
 
 export const thumbnailWidths = [160, 320, 640, 1_280] as const
 
-export type StoredImage = { id: string; size: number; orientation: number }
+export type StoredImage = { id: string; ownerId: string; size: number; orientation: number }
 
 type Parts = { storage: FileStorage; imageWorker: URL; isDiskShort: () => boolean }
 
@@ -15,7 +15,7 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
   const oneAtOnce = createSemaphore(1)
   // Many uploads take half of a core.
   const paced = createPacedQueue()
-  // A user with many uploads must not delay the uploads of others.
+  // A user with many images must not delay those of others.
   const byOwner = createKeyedSemaphore(1)
   // A thumbnail is not written while its file is being removed.
   const byFile = createKeyedSemaphore(1)
@@ -33,14 +33,16 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
       worker.postMessage(request)
     })
 
-  const process = ({ id, size, orientation }: StoredImage, width?: number) =>
-    oneAtOnce(async () => {
-      const bytes = await storage.read(id, 0, size)
-      if (bytes === undefined) return undefined
-      const image = bytes instanceof Blob ? bytes : await bodyOf(bytes).blob()
-      const work = () => ask({ image, orientation, width })
-      return await (width === undefined ? paced(work) : work())
-    })
+  const process = (image: StoredImage, width?: number) =>
+    byOwner(image.ownerId, () => oneAtOnce(() => processNow(image, width)))
+
+  async function processNow({ id, size, orientation }: StoredImage, width?: number) {
+    const bytes = await storage.read(id, 0, size)
+    if (bytes === undefined) return undefined
+    const image = bytes instanceof Blob ? bytes : await bodyOf(bytes).blob()
+    const work = () => ask({ image, orientation, width })
+    return await (width === undefined ? paced(work) : work())
+  }
 
   async function make(image: StoredImage, width: number, isStored: () => boolean) {
     const key = thumbnailKey(image.id, width)
@@ -54,8 +56,8 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
 
   return {
     /** The ThumbHash of a stored image in base64; undefined when it cannot be decoded. */
-    hash: async (image: StoredImage, ownerId: string) => {
-      const hash = await byOwner(ownerId, () => process(image))
+    hash: async (image: StoredImage) => {
+      const hash = await process(image)
       return hash && Buffer.from(hash).toString('base64')
     },
     /** The thumbnail of a stored image as WebP. Only the first request makes it.
