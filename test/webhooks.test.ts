@@ -666,6 +666,16 @@ describe('an endpoint', () => {
     expect(one?.headers['webhook-signature']?.split(' ')).toHaveLength(1)
   })
 
+  test('is signed with the secret of the endpoint also when the answer of a rotation was lost', async () => {
+    await using receiver = startReceiver()
+    const { id, secret } = await host.create(receiver.url, ['report.created'])
+    await host.ask('POST', `${path}/${id}/secret`)
+    const repeated = (await host.ask('POST', `${path}/${id}/secret`)).body
+    await host.ask('POST', `${path}/${id}/test`)
+    for (const key of [secret, repeated.secret]) verify(key, receiver.received[0] as never)
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
   test('can be tested, also while it is disabled', async () => {
     await using receiver = startReceiver()
     const { id, secret } = await host.create(receiver.url, ['report.created'])

@@ -632,7 +632,7 @@ export const webhooks = sqliteTable('webhooks', {
   description: text('description'),
   /** `whsec_…`, in full, because each delivery is signed with it. */
   secret: text('secret').notNull(),
-  /** The previous secret also signs deliveries until `formerSecretUntil`. */
+  /** The previous secrets, separated by spaces, also sign deliveries until `formerSecretUntil`. */
   formerSecret: text('former_secret'),
   formerSecretUntil: time('former_secret_until'),
   failingSince: time('failing_since'),

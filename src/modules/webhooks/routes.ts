@@ -70,7 +70,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         webhookWithSecretView(await webhooks.renewSecret(params.id, context.by)),
       sensitive(
         'adminRenewWebhookSecret',
-        'Renews the secret of a webhook. The new one is shown only this once. For 24 hours deliveries are signed with both.',
+        'Renews the secret of a webhook. The new one is shown only this once. For 24 hours deliveries are signed with the former ones, too.',
         { 200: WebhookWithSecret },
       ),
     )

@@ -21,7 +21,7 @@ const secretBytes = 32
 export const newSecret = () => secretPrefix + randomBytes(secretBytes).toString('base64')
 
 /** Signs and sends events as specified by Standard Webhooks (https://www.standardwebhooks.com). For a day after a rotation
- *  requests carry the signatures of both secrets.
+ *  requests carry the signatures of the former secrets, too.
  *  @throws Error with the reason when there is no response */
 export function createSender(
   { config, clock }: Pick<Core, 'config' | 'clock'>,
@@ -48,9 +48,10 @@ export function createSender(
   }
 }
 
-function secretsOf({ secret, formerSecret, formerSecretUntil }: WebhookRow, now: number) {
+export function secretsOf(webhook: WebhookRow, now: number): string[] {
+  const { secret, formerSecret, formerSecretUntil } = webhook
   const isFormerValid = formerSecret !== null && (formerSecretUntil ?? 0) > now
-  return isFormerValid ? [secret, formerSecret] : [secret]
+  return isFormerValid ? [secret, ...formerSecret.split(' ')] : [secret]
 }
 
 function signatureOf(secret: string, signed: string): string {

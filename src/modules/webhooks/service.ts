@@ -10,7 +10,7 @@ import { isPublicAddress } from '../../lib/ip-network.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import { hostOf, type Outcome, outcomeOf, type WebhookEvent } from './deliveries.ts'
 import { type NewWebhook, testEvent, type WebhookUpdate } from './model.ts'
-import { newSecret, type Send } from './sender.ts'
+import { newSecret, type Send, secretsOf } from './sender.ts'
 import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
 
 type Parts = {
@@ -106,14 +106,16 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         afterCommit(onChanged)
       }),
 
-    /** Creates a new secret. For a day deliveries are signed with both secrets.
+    /** Creates a new secret. For a day deliveries are signed with the former ones, too: after a lost answer the endpoint
+     *  knows none of the newer ones.
      *  @throws not_found */
     renewSecret: (id: string, by: By): Promise<WebhookRow> =>
       write(() => {
-        const { id: known, secret: formerSecret } = mustFind(id)
+        const before = mustFind(id)
+        const formerSecret = secretsOf(before, clock.now()).join(' ')
         const formerSecretUntil = clock.now() + day
         const secret = newSecret()
-        const webhook = store.update(known, { secret, formerSecret, formerSecretUntil })
+        const webhook = store.update(before.id, { secret, formerSecret, formerSecretUntil })
         record('webhook_secret_renewed', by, webhook)
         return webhook
       }),
