@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { borrowPage, returnPage } from './support/browser.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
@@ -114,6 +114,39 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect(complaints).toEqual([])
     const login = await post('/v1/auth/login', { ...person, password: 'brand new horse' })
     expect(login.status).toBe(200)
+  })
+
+  test('an answer that is lost or not from the service is no success, and a second try says what it may mean', async () => {
+    const person = personOf('dora')
+    await post('/v1/auth/register', person)
+    await mail.next(person.email)
+    await post('/v1/auth/password/forgot', { email: person.email })
+    await visit((await mail.next(person.email)).link)
+    await page.getByLabel('New password').fill('brand new horse')
+    const foreign = [
+      { status: 502, contentType: 'application/json', body: '{"error":"Bad Gateway"}' },
+      { status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' },
+      { status: 200, contentType: 'text/html', body: '<h1>Log in to the network</h1>' },
+    ]
+    const endpoint = '**/v1/auth/password/reset'
+    for (const answer of foreign) {
+      await page.route(endpoint, (route) => route.fulfill(answer), { times: 1 })
+      await page.getByRole('button').click()
+      await page.getByText('The server cannot be reached').waitFor()
+    }
+    const lose = async (route: Route) => {
+      await route.fetch()
+      await route.abort()
+    }
+    await page.route(endpoint, lose, { times: 1 })
+    await page.getByRole('button').click()
+    await waitFor(async () => {
+      const login = await post('/v1/auth/login', { ...person, password: 'brand new horse' })
+      return login.status === 200
+    })
+    await page.getByText('The server cannot be reached').waitFor()
+    await page.getByRole('button').click()
+    await page.getByText('only its answer was lost').waitFor()
   })
 
   testAtLength('an address is changed and changed back by the buttons', async () => {

@@ -7,6 +7,8 @@ const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
 history.replaceState(null, '', location.pathname + location.search)
 // Another link to the same page may be opened in the same tab.
 addEventListener('hashchange', () => location.reload())
+/** The service may have done what it was asked all the same. */
+let isAnswerLost = false
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault()
@@ -14,7 +16,10 @@ form.addEventListener('submit', async (event) => {
   button.disabled = true
   showProblems({})
   show(form.dataset.busy, false)
-  const problem = await send().catch(() => form.dataset.offline)
+  const problem = await send().catch(() => {
+    isAnswerLost = true
+    return form.dataset.offline
+  })
   button.disabled = false
   if (problem === undefined) finish()
   else show(problem, true)
@@ -33,7 +38,7 @@ function finish() {
 }
 
 /** @returns the error message, or undefined on success
- *  @throws the error of fetch when the server cannot be reached */
+ *  @throws when the service cannot be reached, or something in between answers for it */
 async function send() {
   const response = await fetch(form.dataset.endpoint, {
     method: 'POST',
@@ -44,16 +49,16 @@ async function send() {
     },
     body: JSON.stringify({ ...Object.fromEntries(new FormData(form)), token }),
   })
+  const { error } = response.status === 204 ? {} : await response.json()
   if (response.ok) return undefined
-  // A reverse proxy may have answered with HTML.
-  const { error } = await response.json().catch(() => ({}))
-  return error === undefined ? `HTTP ${response.status}` : explain(error)
+  if (typeof error?.code !== 'string') throw new Error('not from the service')
+  return explain(error)
 }
 
 function explain({ message, details }) {
   if (details?.token) {
     form.hidden = true
-    return form.dataset.expired
+    return isAnswerLost ? form.dataset.lost : form.dataset.expired
   }
   return showProblems(details ?? {}) ? '' : message
 }

@@ -33,7 +33,7 @@ export function accountPage(
   }
   const next =
     page === 'set-up' ? `<p class="next" hidden><a href="/console">${form.console}</a></p>` : ''
-  const content = `<form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}">
+  const content = `<form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}" data-lost="${form.lost}">
 <p>${lead}</p>
 ${fields[page] ?? ''}
 <button class="button primary">${button}</button>
