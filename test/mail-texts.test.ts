@@ -230,6 +230,16 @@ describe('unsubscribing', () => {
     return url
   }
 
+  /** The form of a page as a browser sends it, with other boxes checked. */
+  function choiceOf({ text }: { text: string }, choose: (on: string[]) => string[]) {
+    const before = [...text.matchAll(/name="was_on" value="(.*?)"/g)].map(([, name = '']) => name)
+    const form = new FormData()
+    for (const name of before) form.append('was_on', name)
+    for (const name of choose(before)) form.append('on', name)
+    form.set('save', '1')
+    return form
+  }
+
   test('with one click of a mail program, as often as it likes, and back on the page', async () => {
     const url = await receiveMail()
     const page = await fetchPage(url)
@@ -251,10 +261,11 @@ describe('unsubscribing', () => {
         email: false,
       })
     }
-    const all = new FormData()
-    for (const on of ['follow_new.push', 'support_reply.email', 'chat_message.push'])
-      all.append('on', on)
-    all.append('save', '1')
+    const all = choiceOf(await fetchPage(url), () => [
+      'follow_new.push',
+      'support_reply.email',
+      'chat_message.push',
+    ])
     expect((await fetchPage(url, all)).text).toContain('Your choice is saved.')
     expect(await preferences()).toMatchObject({
       support_reply: { in_app: true, push: false, email: true },
@@ -276,11 +287,7 @@ describe('unsubscribing', () => {
     const page = await fetchPage(url)
     expect(page.text).toContain('value="custom.moved.push" aria-label="moved: Push" checked')
     await notify('custom.paid')
-    const form = new FormData()
-    for (const [, name = ''] of page.text.matchAll(/name="shown" value="(.*?)"/g))
-      form.append('shown', name)
-    for (const on of ['custom.moved.in_app', 'support_reply.email']) form.append('on', on)
-    form.append('save', '1')
+    const form = choiceOf(page, () => ['custom.moved.in_app', 'support_reply.email'])
     expect((await fetchPage(url, form)).status).toBe(200)
     const chosen = await preferences()
     expect(chosen['custom.moved']).toEqual({ in_app: true, push: false, email: false })
@@ -296,20 +303,28 @@ describe('unsubscribing', () => {
         body: { user_id: user.id, type: `custom.order_${n}`, title: 'Order', body: 'It is sent.' },
       })
     await Promise.all(Array.from({ length: 101 }, (_, n) => notify(n)))
-    const form = new FormData()
-    for (const [, name = ''] of (await fetchPage(url)).text.matchAll(
-      /name="shown" value="(.*?)"/g,
-    )) {
-      form.append('shown', name)
-      const channels = name === 'custom.order_7' ? ['in_app'] : ['in_app', 'push']
-      for (const channel of channels) form.append('on', `${name}.${channel}`)
-    }
-    form.append('on', 'support_reply.email')
-    form.append('save', '1')
+    const form = choiceOf(await fetchPage(url), (on) =>
+      on.filter((name) => name !== 'custom.order_7.push'),
+    )
     expect((await fetchPage(url, form)).status).toBe(200)
     const chosen = await preferences()
     expect(chosen['custom.order_7']).toEqual({ in_app: true, push: false, email: false })
     expect(chosen['custom.order_8']).toBeUndefined()
+  })
+
+  test('the page leaves what was changed in the app after it was opened', async () => {
+    const url = await receiveMail()
+    const set = (broadcast: object) =>
+      service.call('PUT', '/v1/notifications/preferences', {
+        token: user.token,
+        body: { broadcast },
+      })
+    await set({ in_app: true, push: true })
+    const page = await fetchPage(url)
+    await set({ push: false })
+    const form = choiceOf(page, (on) => on.filter((name) => name !== 'broadcast.in_app'))
+    expect((await fetchPage(url, form)).text).toContain('Your choice is saved.')
+    expect((await preferences()).broadcast).toEqual({ in_app: false, push: false, email: false })
   })
 
   test('needs an address that was made here, and is answered in its language', async () => {

@@ -1,4 +1,3 @@
-import { isCustomType } from '../../lib/vocabulary.ts'
 import type { PreferenceLinks } from '../../outside/mail/preference-links.ts'
 import { changesOf, preferencesView } from './model.ts'
 import { alwaysInApp, type Preferences } from './preferences.ts'
@@ -41,20 +40,22 @@ export function createMailPreferences({ links, preferences, store }: Parts) {
         types.map((type) => [type, { email: false }]),
       )
     },
-    /** Replaces the preferences, but of types of the platform only those that the form showed. A type without a change gets
-     *  no preference of its own: those of the platform are limited, and a form shows all that were received.
-     *  @param chosen the channels that are on, such as `follow_new.email` */
-    async replace(token: string, chosen: ReadonlySet<string>, shown: readonly string[]) {
+    /** Changes what the person changed in the form: other preferences may have changed in the app since it was opened. A
+     *  type without a change gets no preference of its own: those of the platform are limited, and a form shows all that
+     *  were received.
+     *  @param chosen the channels that are on, such as `follow_new.email`
+     *  @param before those that were on in the form as it was opened */
+    async change(token: string, chosen: ReadonlySet<string>, before: ReadonlySet<string>) {
       const person = personOf(token)
       if (!person) return
-      const body = Object.entries(typesFor(person.userId))
-        .filter(([type]) => !isCustomType(type) || shown.includes(type))
-        .map(([type, channels]) => {
-          const isOn = (channel: string) =>
-            isAlwaysOn(type, channel) || chosen.has(`${type}.${channel}`)
-          const changed = Object.entries(channels).filter(([name, on]) => on !== isOn(name))
-          return [type, Object.fromEntries(changed.map(([name]) => [name, isOn(name)]))]
-        })
+      const body = Object.entries(typesFor(person.userId)).map(([type, channels]) => {
+        const isOn = (channel: string) => chosen.has(`${type}.${channel}`)
+        const wasOn = (channel: string) => before.has(`${type}.${channel}`)
+        const changed = Object.keys(channels).filter(
+          (channel) => isOn(channel) !== wasOn(channel) && !isAlwaysOn(type, channel),
+        )
+        return [type, Object.fromEntries(changed.map((channel) => [channel, isOn(channel)]))]
+      })
       await preferences.update(person.userId, changesOf(Object.fromEntries(body)))
     },
     isAlwaysOn,

@@ -9,7 +9,7 @@ export type MailPreferences = {
   isSigned: (token: string) => boolean
   find: (token: string) => { about: readonly string[]; types: Record<string, Channels> } | undefined
   unsubscribe: (token: string) => Promise<void>
-  replace: (token: string, chosen: ReadonlySet<string>, shown: readonly string[]) => Promise<void>
+  change: (token: string, chosen: Set<string>, before: Set<string>) => Promise<void>
   isAlwaysOn: (type: string, channel: string) => boolean
 }
 
@@ -24,8 +24,8 @@ export async function changeByForm(
     await preferences.unsubscribe(token)
     return 'stopped'
   }
-  const [on, shown] = [form.getAll('on').map(String), form.getAll('shown').map(String)]
-  await preferences.replace(token, new Set(on), shown)
+  const named = (name: string) => new Set(form.getAll(name).map(String))
+  await preferences.change(token, named('on'), named('was_on'))
   return 'saved'
 }
 
@@ -55,12 +55,12 @@ export function mailPreferencesPage(html: string, shown: Shown): string {
     ? `<form method="post"><p>${words.lead.replace('{types}', () => named)}</p><button class="button primary" name="List-Unsubscribe" value="One-Click">${words.button}</button></form>`
     : ''
   const row = ([type, on]: [string, Channels]) =>
-    `<tr><th scope="row"><input type="hidden" name="shown" value="${type}">${nameOf(type, locale)}</th>${channels.map((channel) => `<td>${box(type, channel, on[channel])}</td>`).join('')}</tr>`
+    `<tr><th scope="row">${nameOf(type, locale)}</th>${channels.map((channel) => `<td>${box(type, channel, on[channel])}</td>`).join('')}</tr>`
   const labels = { in_app: words.app, push: words.push, email: words.email }
   const box = (type: string, channel: keyof typeof labels, isOn: boolean | undefined) =>
     isOn === undefined
       ? ''
-      : `<input type="checkbox" name="on" value="${type}.${channel}" aria-label="${nameOf(type, locale)}: ${labels[channel]}"${isOn ? ' checked' : ''}${preferences.isAlwaysOn(type, channel) ? ' disabled' : ''}>`
+      : `${isOn ? `<input type="hidden" name="was_on" value="${type}.${channel}">` : ''}<input type="checkbox" name="on" value="${type}.${channel}" aria-label="${nameOf(type, locale)}: ${labels[channel]}"${isOn ? ' checked' : ''}${preferences.isAlwaysOn(type, channel) ? ' disabled' : ''}>`
   const head = channels.map((channel) => `<th scope="col">${labels[channel]}</th>`).join('')
   return frame(`${done ? `<p role="status">${words[done]}</p>` : ''}${stop}
 <form method="post"><h2>${words.all}</h2>
