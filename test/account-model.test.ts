@@ -267,7 +267,7 @@ const mutations: Mutation[] = [
   {
     name: 'a code works twice',
     file: `${accounts}/sign-in/factor-store.ts`,
-    from: 'lt(totpFactors.lastStep, step)',
+    from: 'lt(totpFactors.lastStep, lastStep)',
     to: 'lt(totpFactors.createdAt, Infinity)',
   },
   {

@@ -597,7 +597,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await button('I have saved them').click()
     await button('Switch it off').click()
     await prove(renewed)
-    // Without the response to the first code the page says that it is on.
+    // Without the response to the first code the page reads that it is on.
     await button('Set it up').click()
     await page.getByLabel('Password or code').fill(password)
     await button('Confirm').click()
@@ -607,7 +607,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await page.getByRole('textbox', { name: 'Code' }).fill(codeOf(again, Date.now()))
     await page.keyboard.press('Enter')
     await page.locator('.factor .badge').getByText('On', { exact: true }).waitFor()
-    await button('Cancel').click()
+    await page.getByText('If you have not saved its recovery codes').waitFor()
     await button('Switch it off').click()
     await prove(codeOf(again, Date.now() + 30_000))
     await button('Set it up').waitFor()
@@ -622,7 +622,13 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
       await logIn(page, pages.admin.email)
       await page.getByRole('heading', { name: 'Set up your second factor' }).waitFor()
       await expectAccessible(page)
-      await setUpFactor(page)
+      const other = await page.context().newPage()
+      await setUpFactor(page, async () => {
+        await other.goto(`${pages.base}/console/people`)
+        await other.locator('.copyable code').waitFor()
+      })
+      await other.getByRole('searchbox').waitFor()
+      await other.close()
       await button('I have saved them').click()
       await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
       await page.getByText('Live').waitFor()
@@ -686,12 +692,14 @@ async function shownOnce(page: Page): Promise<string> {
   return secret ?? ''
 }
 
-async function setUpFactor(page: Page) {
+/** @param meanwhile runs before the code is typed */
+async function setUpFactor(page: Page, meanwhile?: () => Promise<void>) {
   await page.getByLabel('Password or code').fill(password)
   await page.getByRole('button', { name: 'Confirm', exact: true }).click()
   await page.getByRole('img', { name: 'QR code' }).waitFor()
   const shown = await page.locator('.copyable code').textContent()
   const secret = (shown ?? '').replaceAll(' ', '')
+  await meanwhile?.()
   await page.getByRole('textbox', { name: 'Code' }).fill('abc')
   await page.keyboard.press('Enter')
   await page.locator('.problem').waitFor()

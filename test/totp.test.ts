@@ -76,13 +76,16 @@ describe('the set-up', () => {
     await name(null)
   })
 
-  test('has no effect until a code confirms it; a new secret replaces the old one', async () => {
+  test('has no effect until a code confirms it, of any tab that began one; the others are void then', async () => {
     const bob = await service.register('bob')
     const [first, second] = [(await begin(bob)).body, (await begin(bob)).body]
     expect((await login(bob)).status).toBe(200)
-    expect(refusalOf(await confirm(bob, codeOf(first.secret, clock.now())))).toEqual(invalid)
+    expect(refusalOf(await confirm(bob, '12345a'))).toEqual(invalid)
     expect((await profile(bob)).body.totp).toBe(false)
-    const { status, body } = await confirm(bob, codeOf(second.secret, clock.now()))
+    const { status, body } = await confirm(bob, codeOf(first.secret, clock.now()))
+    clock.advance(step)
+    expect(refusalOf(await login(bob, codeOf(second.secret, clock.now())))).toEqual(invalid)
+    expect((await login(bob, codeOf(first.secret, clock.now()))).status).toBe(200)
     expect([status, new Set(body.recovery_codes).size]).toEqual([200, 10])
     expect((await profile(bob)).body.totp).toBe(true)
     for (const again of [await begin(bob), await confirm(bob, '123456')]) {

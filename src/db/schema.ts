@@ -186,7 +186,7 @@ export const totpFactors = sqliteTable(
   'totp_factors',
   {
     userId: key('user_id', () => users.id, 'cascade'),
-    /** Base32. */
+    /** Base32. Of an unconfirmed factor those of all calls, separated by spaces. */
     secret: text('secret').notNull(),
     /** Null until the first code has proved that the authenticator works. */
     confirmedAt: time('confirmed_at'),

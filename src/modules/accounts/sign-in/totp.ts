@@ -17,15 +17,16 @@ const recoveryCodeCount = 10
 const recoveryCodeBytes = 15
 /** Steps of 30 seconds by which the clock of an authenticator may differ. */
 const tolerance = 1
+/** Each open tab begins a set-up, and the secret of any may have been scanned. */
+const maxUnconfirmed = 20
 
 export type Totp = ReturnType<typeof createTotp>
 
 /** Consumes codes of second factors, inside a `write`. Each returns false when the code is wrong or already used. */
 export function createCodes({ clock }: Core, factors: FactorStore) {
   function useStep(userId: string, code: string): boolean {
-    const factor = factors.find(userId)
-    const step = factor && stepOf(factor, code, clock.now())
-    return step !== undefined && factors.useStep(userId, step)
+    const used = matchOf(factors.find(userId), code, clock.now())
+    return used !== undefined && factors.useStep(userId, used)
   }
 
   return {
@@ -44,12 +45,17 @@ export function createCodes({ clock }: Core, factors: FactorStore) {
 
 const isStepCode = (code: string) => /^\d{6}$/.test(code)
 
-/** The time step of a code; undefined if the code is wrong or not of a step around now. */
-function stepOf({ secret }: FactorRow, code: string, timestamp: number): number | undefined {
-  const totp = new TOTP({ secret: Secret.fromBase32(secret) })
-  const delta = totp.validate({ token: code, timestamp, window: tolerance })
-  return delta === null ? undefined : totp.counter({ timestamp }) + delta
+/** The secret and the time step of a code; undefined if the code is wrong or not of a step around now. */
+function matchOf(factor: FactorRow | undefined, code: string, timestamp: number) {
+  for (const secret of secretsOf(factor)) {
+    const totp = new TOTP({ secret: Secret.fromBase32(secret) })
+    const delta = totp.validate({ token: code, timestamp, window: tolerance })
+    if (delta !== null) return { secret, step: totp.counter({ timestamp }) + delta }
+  }
+  return undefined
 }
+
+const secretsOf = (factor: FactorRow | undefined) => factor?.secret.split(' ') ?? []
 
 type Parts = AccountParts & { sessions: Sessions; throttle: LoginThrottle }
 
@@ -103,7 +109,8 @@ export function createTotp(core: Core, parts: Parts) {
   }
 
   return {
-    /** Creates a secret for an authenticator. It has no effect until a code confirms it; another call replaces it.
+    /** Creates a secret for an authenticator. It has no effect until a code confirms it, which voids the secrets of other
+     *  calls.
      *  @throws totp_exists · invalid_credentials (wrong password) · login_throttled · quota_exceeded */
     async begin(principal: UserPrincipal, password: GivenPassword, ip: string) {
       const { userId } = principal
@@ -112,7 +119,8 @@ export function createTotp(core: Core, parts: Parts) {
         const user = sessions.mustStillBeConfirmed(confirmed, principal)
         if (factors.isOn(userId)) throw new AppError('totp_exists')
         const secret = new Secret({ size: secretBytes })
-        factors.upsert(userId, secret.base32, clock.now())
+        const secrets = [secret.base32, ...secretsOf(factors.find(userId))]
+        factors.upsert(userId, secrets.slice(0, maxUnconfirmed).join(' '), clock.now())
         // A colon ends the issuer.
         const issuer = settings.get('platform_name').replaceAll(':', '')
         const totp = new TOTP({ issuer, label: user.email, secret })

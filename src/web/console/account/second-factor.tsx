@@ -10,7 +10,7 @@ import { askForm, useForm } from '../../kit/form.tsx'
 import { Failure, Loading } from '../../kit/states.tsx'
 import { texts } from '../../kit/texts.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate, patch } from '../data.ts'
+import { mutate, patch, useQuery } from '../data.ts'
 import { logout, needsFactor } from '../session.ts'
 
 const words = texts.console.account.factor
@@ -128,27 +128,34 @@ function SetUp({ onDone, onCancel }: { onDone: () => void; onCancel?: () => void
   }
   useEffect(start, [])
   if (codes) return <RecoveryCodes codes={codes} onKept={onDone} />
-  if (secret) return <Scan secret={secret} onConfirmed={setCodes} onCancel={onCancel} />
+  if (secret) return <Scan secret={secret} {...{ onConfirmed: setCodes, onDone, onCancel }} />
   return error === undefined ? <Loading rows={4} /> : <Failure error={error} retry={start} />
 }
 
 type ScanProps = {
   secret: TotpSecret
   onConfirmed: (codes: string[]) => void
+  onDone: () => void
   onCancel: (() => void) | undefined
 }
 
-function Scan({ secret, onConfirmed, onCancel }: ScanProps) {
+function Scan({ secret, onConfirmed, onDone, onCancel }: ScanProps) {
   const first = useRef<HTMLParagraphElement>(null)
   useEffect(() => first.current?.focus(), [])
   const { onSubmit, isBusy, problem, problems } = useForm(async (given) => {
     const body = { code: String(given.get('code')) }
-    // Without a response it may be on all the same.
     const refreshes: ['GET /v1/users/me'] = ['GET /v1/users/me']
     onConfirmed(
       (await mutate('POST /v1/auth/totp/confirm', { body }, { refreshes })).recovery_codes,
     )
   })
+  const isOn = useQuery('GET /v1/users/me', {}).data?.totp === true
+  // Another tab has confirmed it, or the answer was lost.
+  useEffect(() => {
+    if (!isOn || isBusy) return
+    toast(words.isOn)
+    onDone()
+  }, [isOn, isBusy])
   return (
     <div class="scan">
       <QrCode text={secret.otpauth_url} label={words.qr} />
