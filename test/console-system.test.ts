@@ -428,7 +428,13 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     // What was typed stays.
     await pressEscapeTwice(page)
     await page.getByRole('radio', { name: 'Deutsch' }).check()
+    // The second attempt after a lost response adds no second one.
+    await page.route('**/v1/admin/support/canned-replies', loseResponse, { times: 1 })
     await ofDialog('Add the reply').click()
+    await page.getByText('The service cannot be reached.').waitFor()
+    await ofDialog('Add the reply').click()
+    await page.locator('dialog').waitFor({ state: 'detached' })
+    expect(await page.getByRole('button', { name: /^Edit/ }).count()).toBe(1)
     await button('Edit Payout sent').click()
     expect(await page.getByRole('radio', { name: 'Deutsch' }).isChecked()).toBe(true)
     await page

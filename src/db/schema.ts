@@ -297,6 +297,20 @@ export const outbox = sqliteTable(
   ],
 )
 
+/** Idempotency keys of requests that create what is kept without one. */
+export const idempotencyKeys = sqliteTable(
+  'idempotency_keys',
+  {
+    /** Of the client, the kind of thing and the key. */
+    hash: text('hash').primaryKey(),
+    contentHash: text('content_hash').notNull(),
+    /** The id of what was created. */
+    targetId: text('target_id').notNull(),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [index('idempotency_keys_created').on(table.createdAt)],
+)
+
 // Platform
 
 export const serviceKeys = sqliteTable('service_keys', {

@@ -3,7 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
 import { inPieces } from '../db/pieces.ts'
-import { auditLog, outbox, textUsage } from '../db/schema.ts'
+import { auditLog, idempotencyKeys, outbox, textUsage } from '../db/schema.ts'
 import { day, hour } from '../lib/clock.ts'
 import { AppError } from '../lib/errors.ts'
 
@@ -25,6 +25,7 @@ export type RetentionRule = {
 const rulesOf = ({ auditDays }: Config): RetentionRule[] => [
   { key: [textUsage.userId], time: textUsage.day, days: 2 },
   { key: [outbox.id], time: outbox.deadAt, days: 30 },
+  { key: [idempotencyKeys.hash], time: idempotencyKeys.createdAt, days: 1 },
   // A trigger keeps what is 30 days old, to the second.
   { key: [auditLog.id], time: auditLog.at, days: Math.max(auditDays, 30.001) },
 ]

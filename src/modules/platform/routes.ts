@@ -3,6 +3,7 @@ import { OneOf, PersonId } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { callStates } from '../../lib/vocabulary.ts'
@@ -52,11 +53,22 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
     )
     .post(
       '/v1/admin/service-keys',
-      ({ body, context }) => serviceKeys.create(body, context.by),
+      async ({ body, request, set, context }) => {
+        const key = idempotencyKey(request.headers)
+        const { created, replayed } = await serviceKeys.create(body, context.by, key)
+        markReplayed(set.headers, replayed)
+        return created
+      },
       sensitive(
         'adminCreateServiceKey',
-        'Creates a service key. The key itself is shown only this once.',
-        { 201: CreatedServiceKey, body: NewServiceKey, example: { last_used_at: null } },
+        'Creates a service key. The key itself is shown only this once. A repeated call with the same `X-Idempotency-Key` within a day creates no other one: it returns the same service key with a new `key`, which replaces the unused first one.',
+        {
+          201: CreatedServiceKey,
+          body: NewServiceKey,
+          example: { last_used_at: null },
+          errors: ['idempotency_mismatch'],
+          ...idempotent,
+        },
       ),
     )
     .delete(

@@ -2,13 +2,15 @@ import { randomBytes } from 'node:crypto'
 import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
+import { createOnce } from '../../db/once.ts'
 import { parseTime } from '../../lib/clock.ts'
+import { AppError } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { getById } from '../../lib/ids.ts'
 import type { ServicePrincipal } from '../../lib/principal.ts'
 import { actingScopes, allScopes, serviceScopes } from '../../lib/vocabulary.ts'
 import { type NewServiceKey, serviceKeyView } from './model.ts'
-import { createServiceKeyStore } from './store.ts'
+import { createServiceKeyStore, type ServiceKeyRow } from './store.ts'
 
 type LiveKey = ServicePrincipal & { lastUsedAt: number; expiresAt: number }
 
@@ -19,8 +21,10 @@ const useIntervalMilliseconds = 60_000
 
 /** Keys of the platform's other services: 256 random bits, of which only the hash is stored. Live keys are kept in memory,
  *  so that a wrong key costs no query. */
-export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock }: Core) {
-  const store = createServiceKeyStore(orm)
+export function createServiceKeys(core: Core) {
+  const { write, afterCommit, audit, newId, clock } = core
+  const store = createServiceKeyStore(core.orm)
+  const once = createOnce(core)
   let live = new Map<string, LiveKey>()
   reload()
 
@@ -52,33 +56,45 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
     })
   }
 
+  function replaceUnused({ id, lastUsedAt, revokedAt }: ServiceKeyRow, hash: string) {
+    if (lastUsedAt !== null || revokedAt !== null) throw new AppError('idempotency_mismatch')
+    store.update(id, { hash })
+  }
+
   return {
     find,
 
-    async create({ scopes, expires_at, ...body }: Static<typeof NewServiceKey>, by: By) {
+    /** @param idempotencyKey a repeated call gives the service key another secret while the first is unused
+     *  @throws idempotency_mismatch (also when the first secret was used) */
+    async create(
+      { scopes, expires_at, ...body }: Static<typeof NewServiceKey>,
+      by: By,
+      idempotencyKey: string | undefined,
+    ) {
       const name = body.name.trim()
       const key = prefix + randomBytes(32).toString('base64url')
+      const hash = sha256(key)
       const acting: readonly string[] = actingScopes
       const granted = serviceScopes.filter(
         (scope) =>
           scopes.includes(scope) || (!acting.includes(scope) && scopes.includes(allScopes)),
       )
-      const row = await write(() => {
+      const content = { name, scopes: granted, expiresAt: parseTime(expires_at ?? '') ?? null }
+      const make = () => {
         const id = newId()
         const target = { type: 'service_key', id } as const
         const details = { name, scopes: granted.join(' ') }
         audit.record({ action: 'service_key_created', ...by, target, details })
+        return store.insert({ id, hash, ...content, createdAt: clock.now() })
+      }
+      const { row, replayed } = await write(() => {
+        const creation = { by, kind: 'service_key', key: idempotencyKey, content }
+        const made = once(creation, { find: store.find, make })
+        if (made.replayed) replaceUnused(made.row, hash)
         afterCommit(reload)
-        return store.insert({
-          id,
-          name,
-          hash: sha256(key),
-          scopes: granted,
-          createdAt: clock.now(),
-          expiresAt: parseTime(expires_at ?? '') ?? null,
-        })
+        return made
       })
-      return { ...serviceKeyView(row), key }
+      return { created: { ...serviceKeyView(row), key }, replayed }
     },
 
     /** Idempotent.

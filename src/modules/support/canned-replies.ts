@@ -16,8 +16,10 @@ import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
+import { createOnce } from '../../db/once.ts'
 import { cannedReplies } from '../../db/schema.ts'
 import { listById } from '../../db/statements.ts'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { AppError } from '../../lib/errors.ts'
@@ -51,7 +53,9 @@ const CannedReply = Schema('CannedReply', {
 })
 
 /** Prepared replies of the desk. They have no rules, so the routes read and write the rows without a service. */
-export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
+export function cannedReplyRoutes(core: Core) {
+  const { orm, write, newId, audit } = core
+  const once = createOnce(core)
   const { id } = cannedReplies
   const isNamed = (text: string) => eq(id, parseId(text) ?? '')
 
@@ -63,6 +67,8 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
     audit.record({ action, ...by, target: { type: 'canned_reply', id: row.id } })
     return row
   }
+
+  const find = (idText: string) => orm.select().from(cannedReplies).where(isNamed(idText)).get()
 
   const list = (range: ListRange) =>
     listById<typeof cannedReplies.$inferSelect>(orm, range, { id, order: 'oldest' })
@@ -76,25 +82,37 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
     )
     .post(
       '/v1/admin/support/canned-replies',
-      ({ body, context: { by } }) => {
+      async ({ body, request, set, context: { by } }) => {
         const { title, locale = null } = body
-        const row = { id: newId(), title: title.trim(), body: body.body.trim(), locale }
-        return write(() => {
-          const made = orm.insert(cannedReplies).values(row).returning().get()
-          return recorded(made, 'canned_reply_created', by)
-        })
+        const content = { title: title.trim(), body: body.body.trim(), locale }
+        const key = idempotencyKey(request.headers)
+        const make = () => {
+          const made = orm.insert(cannedReplies).values({ id: newId(), ...content })
+          return recorded(made.returning().get(), 'canned_reply_created', by)
+        }
+        const { row, replayed } = await write(() =>
+          once({ by, kind: 'canned_reply', key, content }, { find, make }),
+        )
+        markReplayed(set.headers, replayed)
+        return row
       },
-      admin('adminCreateCannedReply', 'Creates a canned reply.', {
-        201: CannedReply,
-        body: NewCannedReply,
-      }),
+      admin(
+        'adminCreateCannedReply',
+        'Creates a canned reply. A repeated call with the same `X-Idempotency-Key` within a day creates nothing and returns the first one.',
+        {
+          201: CannedReply,
+          body: NewCannedReply,
+          errors: ['idempotency_mismatch'],
+          ...idempotent,
+        },
+      ),
     )
     .patch(
       '/v1/admin/support/canned-replies/:id',
       ({ params, body, context: { by } }) =>
         write(() => {
           const named = isNamed(params.id)
-          const before = orm.select().from(cannedReplies).where(named).get()
+          const before = find(params.id)
           const changed = orm
             .update(cannedReplies)
             .set({ title: body.title?.trim(), body: body.body?.trim(), locale: body.locale })

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { parseTime } from '../../lib/clock.ts'
@@ -35,12 +36,22 @@ export function webhookRoutes(webhooks: WebhookService) {
     )
     .post(
       '/v1/admin/webhooks',
-      async ({ body, context }) => webhookWithSecretView(await webhooks.create(body, context.by)),
-      sensitive('adminCreateWebhook', 'Creates a webhook. Its secret is shown only this once.', {
-        201: WebhookWithSecret,
-        body: NewWebhook,
-        errors: ['too_many_webhooks'],
-      }),
+      async ({ body, request, set, context }) => {
+        const key = idempotencyKey(request.headers)
+        const { row, replayed } = await webhooks.create(body, context.by, key)
+        markReplayed(set.headers, replayed)
+        return webhookWithSecretView(row)
+      },
+      sensitive(
+        'adminCreateWebhook',
+        'Creates a webhook. Its secret is shown only this once. A repeated call with the same `X-Idempotency-Key` within a day creates nothing and returns the first webhook with its secret.',
+        {
+          201: WebhookWithSecret,
+          body: NewWebhook,
+          errors: ['too_many_webhooks', 'idempotency_mismatch'],
+          ...idempotent,
+        },
+      ),
     )
     .get(
       '/v1/admin/webhooks/:id',

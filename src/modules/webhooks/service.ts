@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
+import { createOnce } from '../../db/once.ts'
 import { inPieces } from '../../db/pieces.ts'
 import type { Job } from '../../jobs/outbox.ts'
 import { day } from '../../lib/clock.ts'
@@ -29,6 +30,7 @@ type Action = Extract<AuditAction, `webhook_${string}`>
 /** Administration of webhooks. Each change is recorded in the audit log. */
 export function createWebhookService(core: Core, { store, send, onChanged }: Parts) {
   const { config, write, afterCommit, audit, outbox, newId, clock } = core
+  const once = createOnce(core)
 
   /** @throws not_found */
   const mustFind = (idText: string): WebhookRow => getById(idText, store.find)
@@ -55,25 +57,32 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
   }
 
   return {
-    /** @returns the webhook with its secret, which later responses omit
-     *  @throws validation_error (`url`: not public) · too_many_webhooks */
-    async create({ url, events, description }: NewWebhook, by: By): Promise<WebhookRow> {
+    /** @param key a repeated call returns the webhook of the first one
+     *  @returns the webhook with its secret, which later responses omit
+     *  @throws validation_error (`url`: not public) · too_many_webhooks · idempotency_mismatch */
+    async create({ url, events, description }: NewWebhook, by: By, key: string | undefined) {
       mustBeUsable(url)
-      return write(() => {
+      const content = {
+        url,
+        events: [...new Set(events)],
+        description: description?.trim() || null,
+      }
+      const make = (): WebhookRow => {
         if (store.count() >= maxWebhooks) throw new AppError('too_many_webhooks')
+        const secret = newSecret()
         const webhook = store.insert({
           id: newId(),
-          url,
-          events: [...new Set(events)],
-          description: description?.trim() || null,
-          secret: newSecret(),
+          ...content,
+          secret,
           ...initialState,
           createdAt: clock.now(),
         })
         record('webhook_created', by, webhook)
         afterCommit(onChanged)
         return webhook
-      })
+      }
+      const { find } = store
+      return write(() => once({ by, kind: 'webhook', key, content }, { find, make }))
     },
 
     list: store.list,

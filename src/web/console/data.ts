@@ -9,6 +9,7 @@ import type {
   Route,
 } from '../../../client/src/contract.ts'
 import { ApiError } from '../../../client/src/errors.ts'
+import type { Attempt } from '../kit/form.tsx'
 import { idIn } from '../kit/list.tsx'
 import { toast } from '../kit/toast.tsx'
 import { client, opened, request, user } from './session.ts'
@@ -368,7 +369,7 @@ type Mutation = {
  *  @throws the error of the request, after the optimistic change was taken back */
 export async function mutate<R extends Route>(
   route: R,
-  input: Input<R>,
+  input: Input<R> & Partial<Attempt>,
   { optimistic, done, refreshes = [] }: Mutation = {},
 ): Promise<Answer<R>> {
   const takeBack = optimistic?.()

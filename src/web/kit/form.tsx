@@ -1,5 +1,6 @@
 import type { ComponentChildren, TargetedSubmitEvent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { uniqueId } from '../../../client/src/platform.ts'
 import { Button } from './button.tsx'
 import { openDialog, useStayOpen } from './dialog.tsx'
 import { errorText, fieldProblems } from './errors.ts'
@@ -55,8 +56,12 @@ type FormQuestion<T> = {
   tone?: 'primary' | 'danger'
   /** They show their own problems. */
   fields: ComponentChildren
-  submit: (given: FormData) => Promise<T>
+  submit: (given: FormData, attempt: Attempt) => Promise<T>
 }
+
+/** Headers of a request. The response to the first attempt may be lost: unchanged input keeps its key, so that the service
+ *  creates one thing. */
+export type Attempt = { headers: { 'x-idempotency-key': string } }
 
 /** Asks with a form in a dialog. It stays open, with its input, until `submit` has succeeded.
  *  @returns the result of `submit`; undefined when the form was cancelled */
@@ -66,7 +71,12 @@ export function askForm<T>(question: FormQuestion<T>): Promise<T | undefined> {
 
 function FormDialog<T>(props: FormQuestion<T> & { close: (result?: T) => void }) {
   const { title, text, action = title, tone = 'primary', fields, submit, close } = props
-  const form = useForm(async (given) => close(await submit(given)))
+  const attempt = useRef({ input: '', key: '' })
+  const form = useForm(async (given) => {
+    const input = JSON.stringify([...given])
+    if (attempt.current.input !== input) attempt.current = { input, key: uniqueId() }
+    close(await submit(given, { headers: { 'x-idempotency-key': attempt.current.key } }))
+  })
   const element = useRef<HTMLFormElement>(null)
   const [hasInput, setInput] = useState(false)
   useStayOpen(element, form.isBusy || hasInput)

@@ -1,6 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
 import type { AccessUpdate, ManagedUser } from '../../../../client/src/contract.ts'
-import { uniqueId } from '../../../../client/src/platform.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { ActionButton, Button } from '../../kit/button.tsx'
 import { Copyable, download } from '../../kit/copy.tsx'
@@ -285,7 +284,6 @@ const shownTickets = 20
 
 /** Asks for the first message of a ticket for the person, and shows the ticket. */
 async function openTicket({ id: user_id, display_name: name }: ManagedUser) {
-  let attempt = { content: '', client_id: '' }
   const { title, text, action, subject, message } = words.openTicket
   const opened = await askForm({
     title: fill(title, { name }),
@@ -304,14 +302,11 @@ async function openTicket({ id: user_id, display_name: name }: ManagedUser) {
         <TextArea label={message} name="body" required rows={6} maxLength={10_000} />
       </>
     ),
-    submit(given) {
-      // A second attempt after a lost answer has the same key, and opens no second ticket.
-      const content = JSON.stringify([...given])
-      if (attempt.content !== content) attempt = { content, client_id: uniqueId() }
+    submit(given, attempt) {
       return mutate('POST /v1/admin/support/tickets', {
+        ...attempt,
         body: {
           user_id,
-          client_id: attempt.client_id,
           subject: String(given.get('subject')),
           category: categories.find((value) => value === given.get('category')) ?? null,
           body: String(given.get('body')),

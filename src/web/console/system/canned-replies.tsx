@@ -86,13 +86,14 @@ const writeReply = (reply?: CannedReply) =>
         />
       </>
     ),
-    submit(given) {
+    submit(given, attempt) {
       const body = {
         title: String(given.get('title')),
         body: String(given.get('body')),
         locale: languages.find(([name]) => name === given.get('locale'))?.[0] ?? null,
       }
-      if (!reply) return mutate('POST /v1/admin/support/canned-replies', { body }, { refreshes })
+      const creation = 'POST /v1/admin/support/canned-replies'
+      if (!reply) return mutate(creation, { body, ...attempt }, { refreshes })
       return mutate(`PATCH ${one}`, { params: { id: reply.id }, body }, { refreshes })
     },
   })

@@ -93,7 +93,8 @@ async function addKey() {
   const made = await askForm({
     ...words.add,
     fields: <KeyFields />,
-    submit: (given) => mutate('POST /v1/admin/service-keys', { body: keyOf(given) }, { refreshes }),
+    submit: (given, attempt) =>
+      mutate('POST /v1/admin/service-keys', { body: keyOf(given), ...attempt }, { refreshes }),
   })
   if (!made) return
   await showOnce({

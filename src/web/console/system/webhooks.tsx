@@ -2,7 +2,7 @@ import { Webhook as WebhookIcon } from 'lucide-preact'
 import type { Body, Webhook } from '../../../../client/src/contract.ts'
 import { showOnce } from '../../kit/copy.tsx'
 import { Boxes, TextField } from '../../kit/field.tsx'
-import { askForm } from '../../kit/form.tsx'
+import { type Attempt, askForm } from '../../kit/form.tsx'
 import { plural } from '../../kit/format.ts'
 import { ListPage } from '../../kit/list.tsx'
 import { navigate } from '../../kit/router.ts'
@@ -74,8 +74,10 @@ export function WebhookBadge({ webhook: { enabled, failing_since } }: { webhook:
 }
 
 async function addWebhook() {
-  const made = await askForWebhook({ ...words.add, title: words.add.button }, undefined, (body) =>
-    mutate('POST /v1/admin/webhooks', { body }, { refreshes: [webhooksRoute] }),
+  const asked = { ...words.add, title: words.add.button }
+  const refreshes: [typeof webhooksRoute] = [webhooksRoute]
+  const made = await askForWebhook(asked, undefined, (body, attempt) =>
+    mutate('POST /v1/admin/webhooks', { body, ...attempt }, { refreshes }),
   )
   if (!made) return
   const { secret, id } = made
@@ -92,7 +94,7 @@ async function addWebhook() {
 export const askForWebhook = <T,>(
   asked: { title: string; action: string },
   webhook: Webhook | undefined,
-  submit: (body: NewWebhook & { description: string }) => Promise<T>,
+  submit: (body: NewWebhook & { description: string }, attempt: Attempt) => Promise<T>,
 ) =>
   askForm({
     ...asked,
@@ -126,12 +128,13 @@ export const askForWebhook = <T,>(
         />
       </>
     ),
-    submit(given) {
+    submit(given, attempt) {
       const chosen = given.getAll('events')
-      return submit({
+      const body = {
         url: String(given.get('url')).trim(),
         description: String(given.get('description')),
         events: events.filter((event) => chosen.includes(event)),
-      })
+      }
+      return submit(body, attempt)
     },
   })
