@@ -74,6 +74,9 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
   const heading = (name: string) => page.getByRole('heading', { name }).waitFor()
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const row = (text: string) => page.locator('.ticket-row', { hasText: text })
+  /** An upload in progress has a button to remove it, too, but shows no size. */
+  const uploaded = (name: string) =>
+    page.locator('.attached .file', { hasText: name }).locator('.small').waitFor()
 
   testAtLength('the ticket that has waited longest is answered by keyboard alone', async () => {
     const nina = await customer('Nina')
@@ -103,7 +106,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await page.keyboard.type('Called the bank.')
     const proof = { name: 'proof.txt', mimeType: 'text/plain', buffer: Buffer.from('42') }
     await page.locator('input[type=file]').setInputFiles(proof)
-    await button('Remove proof.txt').waitFor()
+    await uploaded('proof.txt')
     await page.getByText('Reply', { exact: true }).click()
     expect(await button('Remove proof.txt').count()).toBe(0)
     await page.getByText('Note', { exact: true }).click()
@@ -227,7 +230,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       await button('Remove receipt.txt').press('Enter')
       await page.locator('.composer textarea:focus').waitFor()
       await page.locator('input[type=file]').setInputFiles(file)
-      await button('Remove receipt.txt').waitFor()
+      await uploaded('receipt.txt')
       await page.getByRole('textbox', { name: 'Reply' }).fill('Here it is.')
       await page.route(`**${tickets}/*/messages`, loseResponse)
       await button('Send').click()
@@ -236,7 +239,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       const later = { ...file, name: 'later.txt' }
       await page.route(`**${tickets}/*/messages`, async (route) => {
         await page.locator('input[type=file]').setInputFiles(later)
-        await button('Remove later.txt').waitFor()
+        await uploaded('later.txt')
         await route.continue()
       })
       await button('Send').click()
