@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import type { AuditAction } from '../src/db/audit-trail.ts'
 import type { JobKind } from '../src/jobs/outbox.ts'
 import en from '../src/web/texts/en.json'
@@ -296,6 +296,26 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await page.reload()
     await page.getByRole('heading', { name: 'Rooms: hallo' }).waitFor()
     await expectNarrowAccessible(page)
+  })
+
+  testAtLength('settings and mails whose response was lost are saved again', async () => {
+    const isMeanwhile = () => page.getByText('meanwhile').count()
+    const saveTwice = async (saved: string) => {
+      await page.route('**/v1/admin/settings', loseChange)
+      await button('Save').click()
+      await page.getByText('The service cannot be reached.').waitFor()
+      await page.unroute('**/v1/admin/settings')
+      await button('Save').click()
+      await page.getByText(saved).waitFor()
+      expect(await isMeanwhile()).toBe(0)
+    }
+    await follow('Settings')
+    await page.getByLabel('Name of the platform').fill('Flats')
+    await saveTwice('The settings are saved.')
+    await follow('Mails')
+    await button('Edit Confirm the address').click()
+    await page.getByLabel('Subject').fill('{platform}: welcome')
+    await saveTwice('Own text')
   })
 
   testAtLength('what is typed into settings and mails while they are saved stays', async () => {
@@ -640,6 +660,9 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
       await page.getByText('Live').waitFor()
     },
   )
+
+  const loseChange = (route: Route) =>
+    route.request().method() === 'PATCH' ? loseResponse(route) : route.continue()
 
   /** Another session of the admin.
    *  @returns a function for its requests */

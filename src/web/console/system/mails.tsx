@@ -119,17 +119,18 @@ function Editor({ kind, lang, draft, change }: EditorProps) {
     const { texts: stored } = await request(route, {})
     const current = stored[name]?.[lang] ?? {}
     const latest = () => unsaved.peek()[`${name} ${lang}`]
-    if (JSON.stringify(current) !== JSON.stringify(before)) {
-      change({ text: latest()?.text ?? text, before: current })
-      toast(fill(words.meanwhile, { text: current.subject ?? current.body ?? words.usual }))
-      return
-    }
     // The default text stays the default when a later version changes it.
     const own = Object.fromEntries(
       (['subject', 'body'] as const).flatMap((part) =>
         text[part]?.trim() && text[part] !== usual[part] ? [[part, text[part]]] : [],
       ),
     )
+    // After a lost answer the stored text is this one.
+    if (![before, own].some((known) => JSON.stringify(known) === JSON.stringify(current))) {
+      change({ text: latest()?.text ?? text, before: current })
+      toast(fill(words.meanwhile, { text: current.subject ?? current.body ?? words.usual }))
+      return
+    }
     const { [lang]: _, ...others } = stored[name] ?? {}
     const isOwn = Object.keys(own).length > 0
     const changed = { ...stored, [name]: isOwn ? { ...others, [lang]: own } : others }

@@ -39,6 +39,9 @@ const linkNames = ['home', 'conversation', 'ticket', 'notification'] as const
 type Draft = Partial<Record<Name, { value: Value; before: Value }>>
 
 const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+/** Somebody else has changed it, to another value. */
+const isStale = ({ value, before }: { value: Value; before: Value }, stored: Value) =>
+  !isSame(before, stored) && !isSame(value, stored)
 const namesIn = (draft: Draft) => names.filter((name) => name in draft)
 const bodyOf = (draft: Draft): SettingsUpdate =>
   Object.fromEntries(namesIn(draft).map((name) => [name, draft[name]?.value]))
@@ -70,7 +73,7 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
     const fresh = await request(route, {})
     patch(route, {}, () => fresh)
     // Somebody else has changed the same: the fields say so.
-    if (namesIn(draft).some((name) => !isSame(draft[name]?.before, fresh[name]))) return
+    if (namesIn(draft).some((name) => draft[name] && isStale(draft[name], fresh[name]))) return
     const refreshes = ['GET /v1/admin/retention' as const]
     const saved = await mutate('PATCH /v1/admin/settings', { body: bodyOf(draft) }, { refreshes })
     patch(route, {}, () => saved)
@@ -156,7 +159,6 @@ type SettingProps = {
 function Setting(props: SettingProps) {
   const { name, draft, settings, change } = props
   const drafted = draft[name]
-  const isStale = drafted && !isSame(drafted.before, settings[name])
   function settle(...chosen: [value: Value, before?: Value]) {
     change(name, ...chosen)
     focusSave() // the pressed button goes
@@ -164,7 +166,7 @@ function Setting(props: SettingProps) {
   return (
     <>
       <Input {...props} />
-      {isStale && (
+      {drafted && isStale(drafted, settings[name]) && (
         <div class="notice warning row between wrap" role="alert">
           <span>{fill(words.meanwhile, { value: shownText(settings[name]) })}</span>
           <span class="row">
