@@ -199,6 +199,10 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await pages.register('Paula')
     await deliveryArrives(page, receiver)
     await page.getByText('by the service: it responded with 410').waitFor()
+    await button('Edit').click()
+    await page.getByLabel('An account was removed').check()
+    await button('Save').click()
+    await page.locator('.badge', { hasText: 'user.deleted' }).waitFor()
     await button('Switch on').click()
     await button('Switch off').click()
     await ofDialog('Switch off').click()
@@ -461,8 +465,14 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
       .locator('dialog[open]')
       .getByLabel('Reply', { exact: true })
       .fill('It arrives tomorrow.')
+    // What somebody else has changed meanwhile stays.
+    const other = await pages.trusted('omar@example.com')
+    const replies = '/v1/admin/support/canned-replies'
+    const stored = async () => (await other('GET', replies)).body.data[0]
+    await other('PATCH', `${replies}/${(await stored()).id}`, { locale: 'fr' })
     await button('Save').click()
     await page.getByText('It arrives tomorrow.').waitFor()
+    expect((await stored()).locale).toBe('fr')
     await expectAccessible(page)
     await expectNarrowAccessible(page)
     await button('Remove Payout sent').click()

@@ -98,6 +98,21 @@ function FormDialog<T>(props: FormQuestion<T> & { close: (result?: T) => void })
   )
 }
 
+/** Saves what differs from before: what somebody else has changed meanwhile stays.
+ *  @returns undefined when nothing differs */
+export async function saveChanges<T extends object, R>(
+  given: T,
+  before: T,
+  save: (changes: Partial<T>) => Promise<R>,
+): Promise<R | undefined> {
+  const changes: Partial<T> = {}
+  for (const name in given) {
+    const isSame = JSON.stringify(given[name]) === JSON.stringify(before[name])
+    if (!isSame) changes[name] = given[name]
+  }
+  return Object.keys(changes).length > 0 ? save(changes) : undefined
+}
+
 /** Moves the focus to an element from a part of the page, or from nowhere: an answer that comes late must not take it from
  *  where somebody types. */
 export function moveFocus(part: Element | null | undefined, to: HTMLElement | null | undefined) {

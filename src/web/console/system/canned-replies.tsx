@@ -2,7 +2,7 @@ import { MessageSquareQuote } from 'lucide-preact'
 import type { CannedReply } from '../../../../client/src/contract.ts'
 import { ActionButton, Button } from '../../kit/button.tsx'
 import { Choices, TextArea, TextField } from '../../kit/field.tsx'
-import { askForm } from '../../kit/form.tsx'
+import { askForm, saveChanges } from '../../kit/form.tsx'
 import { ListPage } from '../../kit/list.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { fill, languages, texts } from '../../kit/texts.tsx'
@@ -94,6 +94,9 @@ const writeReply = (reply?: CannedReply) =>
       }
       const creation = 'POST /v1/admin/support/canned-replies'
       if (!reply) return mutate(creation, { body, ...attempt }, { refreshes })
-      return mutate(`PATCH ${one}`, { params: { id: reply.id }, body }, { refreshes })
+      const { id: _, ...before } = reply
+      return saveChanges(body, before, (changes) =>
+        mutate(`PATCH ${one}`, { params: { id: reply.id }, body: changes }, { refreshes }),
+      )
     },
   })

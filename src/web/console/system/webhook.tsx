@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Answer, Webhook, WebhookDelivery } from '../../../../client/src/contract.ts'
 import { ActionButton, Button } from '../../kit/button.tsx'
 import { showOnce } from '../../kit/copy.tsx'
+import { saveChanges } from '../../kit/form.tsx'
 import { count, plural } from '../../kit/format.ts'
 import { Loaded, RowList, Section } from '../../kit/list.tsx'
 import { navigateFrom } from '../../kit/router.ts'
@@ -10,7 +11,7 @@ import { Empty } from '../../kit/states.tsx'
 import { Filled, fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { type List, mutate, patch, patchItem, useList, useQuery } from '../data.ts'
-import { askForWebhook, WebhookBadge, webhooksRoute } from './webhooks.tsx'
+import { askForWebhook, contentOf, WebhookBadge, webhooksRoute } from './webhooks.tsx'
 
 const words = texts.console.system.webhooks
 const system = texts.console.system
@@ -130,8 +131,10 @@ function Actions({ webhook, showResult }: ActionsProps) {
   const values = { host: new URL(url).host }
   async function edit() {
     const asked = { title: words.editTitle, action: texts.kit.save }
-    const changed = await askForWebhook(asked, webhook, (body) =>
-      mutate('PATCH /v1/admin/webhooks/{id}', { params, body }),
+    const changed = await askForWebhook(asked, webhook, (given) =>
+      saveChanges(given, contentOf(webhook), (body) =>
+        mutate('PATCH /v1/admin/webhooks/{id}', { params, body }),
+      ),
     )
     if (changed) show(changed)
   }

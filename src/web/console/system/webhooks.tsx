@@ -1,5 +1,5 @@
 import { Webhook as WebhookIcon } from 'lucide-preact'
-import type { Body, Webhook } from '../../../../client/src/contract.ts'
+import type { Webhook } from '../../../../client/src/contract.ts'
 import { showOnce } from '../../kit/copy.tsx'
 import { Boxes, TextField } from '../../kit/field.tsx'
 import { type Attempt, askForm } from '../../kit/form.tsx'
@@ -12,7 +12,7 @@ import { Times } from '../../kit/time.tsx'
 import { mutate, useList } from '../data.ts'
 
 const words = texts.console.system.webhooks
-type NewWebhook = Body<'POST /v1/admin/webhooks'>
+type Content = Pick<Webhook, 'url' | 'events'> & { description: string }
 
 const events = [
   'user.created',
@@ -94,7 +94,7 @@ async function addWebhook() {
 export const askForWebhook = <T,>(
   asked: { title: string; action: string },
   webhook: Webhook | undefined,
-  submit: (body: NewWebhook & { description: string }, attempt: Attempt) => Promise<T>,
+  submit: (content: Content, attempt: Attempt) => Promise<T>,
 ) =>
   askForm({
     ...asked,
@@ -130,11 +130,18 @@ export const askForWebhook = <T,>(
     ),
     submit(given, attempt) {
       const chosen = given.getAll('events')
-      const body = {
+      const content = {
         url: String(given.get('url')).trim(),
         description: String(given.get('description')),
         events: events.filter((event) => chosen.includes(event)),
       }
-      return submit(body, attempt)
+      return submit(content, attempt)
     },
   })
+
+/** As the form shows it. */
+export const contentOf = (webhook: Webhook): Content => ({
+  url: webhook.url,
+  description: webhook.description ?? '',
+  events: events.filter((event) => webhook.events.includes(event)),
+})
