@@ -560,6 +560,14 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await page.getByText('Saved.').waitFor()
     const profile = page.getByRole('region', { name: 'Profile' })
     await profile.getByText('GH').waitFor()
+    // A change whose response was lost is shown.
+    await page.route('**/v1/users/me', loseChange)
+    await button('Name…').click()
+    await page.locator('dialog[open]').getByLabel('Name', { exact: true }).fill('Grace M. Hopper')
+    await ofDialog('Save').click()
+    await profile.getByText('Grace M. Hopper').waitFor()
+    await page.unroute('**/v1/users/me')
+    await ofDialog('Cancel').click()
     const picture = await page.screenshot()
     const file = { name: 'me.png', mimeType: 'image/png', buffer: picture }
     await page.getByLabel('Picture…').last().setInputFiles(file)

@@ -56,7 +56,8 @@ const ProfilePlaceholder = () => (
 function OwnProfile({ profile }: { profile: Profile }) {
   const { display_name: name, email, locale, avatar_url: picture } = profile
   async function change(body: ProfileUpdate) {
-    const changed = await mutate('PATCH /v1/users/me', { body }, { done: words.saved })
+    const refreshes: ['GET /v1/users/me'] = ['GET /v1/users/me']
+    const changed = await mutate('PATCH /v1/users/me', { body }, { done: words.saved, refreshes })
     patch('GET /v1/users/me', {}, () => changed)
     if (user.value) user.value = { ...user.value, display_name: changed.display_name }
   }
