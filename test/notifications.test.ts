@@ -519,7 +519,7 @@ describe('a type of the platform', () => {
     const { status, body } = await put(Object.fromEntries(many))
     expect([status, body.error.details]).toEqual([
       400,
-      { 'custom.t0': 'would be one more than 100 types of the platform' },
+      { 'custom.t0': 'would exceed the 100 types of the platform' },
     ])
     expect((await put(Object.fromEntries(many.slice(1)))).status).toBe(200)
     expect((await put(Object.fromEntries(many.slice(1)))).status).toBe(200)

@@ -171,7 +171,10 @@ describe('the limit of a request', () => {
       return (await service.call('POST', '/v1/auth/login', { body, headers })).body.error.message
     }
     expect(await said('en')).toBe('Too many requests. Please try again in 15 minutes.')
-    expect(await said('de')).toBe('Zu viele Anfragen. Bitte versuche es in 15 Minuten noch einmal.')
+    expect(await said('de')).toBe(
+      'Zu viele Anfragen. Bitte versuchen Sie es in 15 Minuten noch einmal.',
+    )
+    expect(await said('pt')).toBe('Demasiados pedidos. Tente novamente dentro de 15 minutos.')
   })
 
   test('the defaults are those of the contract', async () => {

@@ -39,9 +39,9 @@ export function asAppError(error: unknown): AppError {
   return error instanceof AppError ? error : new AppError('internal_error', { cause: error })
 }
 
-/** For example "in 5 minutes". */
+/** For example "in 5 minutes". The texts of `pt` are European, Intl's `pt` is Brazilian. */
 function relativeTime(seconds: number, locale: Locale): string {
-  const format = new Intl.RelativeTimeFormat(locale)
+  const format = new Intl.RelativeTimeFormat(locale === 'pt' ? 'pt-PT' : locale)
   if (seconds < 120) return format.format(seconds, 'second')
   if (seconds < 7_200) return format.format(Math.ceil(seconds / 60), 'minute')
   return format.format(Math.ceil(seconds / 3_600), 'hour')

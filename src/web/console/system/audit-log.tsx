@@ -81,8 +81,7 @@ function Party({ party: { type, id, name: known }, filter }: PartyProps) {
   const kind = named(words.types, type ?? '–')
   if (id === null) return <span>{type === 'user' ? words.unknown : kind}</span>
   const address = type === null ? undefined : pages[type]?.(id)
-  const name =
-    id === user.value?.id ? texts.console.desk.you : (known ?? `${kind} …${id.slice(-6)}`)
+  const name = id === user.value?.id ? words.you : (known ?? `${kind} …${id.slice(-6)}`)
   return (
     <span class="party" title={id}>
       {address ? <a href={address}>{name}</a> : <span>{name}</span>}
