@@ -3,7 +3,8 @@ import { ApiError } from '../../../client/src/client.ts'
 import { errorText } from '../kit/errors.ts'
 import { PasswordField, Problems, TextField } from '../kit/field.tsx'
 import { useForm } from '../kit/form.tsx'
-import { fill, language, texts } from '../kit/texts.tsx'
+import { locale } from '../kit/format.ts'
+import { fill, texts } from '../kit/texts.tsx'
 import type { Session } from './session.ts'
 
 type Mode = 'register' | 'login'
@@ -84,7 +85,7 @@ function problemText(error: unknown, mode: Mode): string | undefined {
 
 /** `in 42 minutes`, in the language of the page. */
 function fromNow(seconds: number): string {
-  const format = new Intl.RelativeTimeFormat(language.value, { numeric: 'always' })
+  const format = new Intl.RelativeTimeFormat(locale.value, { numeric: 'always' })
   return seconds < 90
     ? format.format(seconds, 'second')
     : format.format(Math.ceil(seconds / 60), 'minute')

@@ -14,10 +14,12 @@ const units = [
   ['minute', 60],
 ] as const
 
-/** The language of the page with the region of the browser. */
-export const locale = computed(
-  () => navigator.languages.find((tag) => tag.split('-')[0] === language.value) ?? language.value,
-)
+/** The language of the page with the region of the browser. The texts of `pt` are European, Intl's `pt` is Brazilian. */
+export const locale = computed(() => {
+  const tag =
+    navigator.languages.find((tag) => tag.split('-')[0] === language.value) ?? language.value
+  return tag === 'pt' ? 'pt-PT' : tag
+})
 
 // Formatters are expensive to create, and a list uses two in each row.
 const relative = computed(
@@ -121,7 +123,7 @@ export function duration(seconds: number): string {
   return shown.map(([unit, amount]) => inUnit(amount, unit)).join(' ')
 }
 
-const plurals = computed(() => new Intl.PluralRules(language.value))
+const plurals = computed(() => new Intl.PluralRules(locale.value))
 
 /** The form of a text for an amount, `{count}`: `1 ticket`, `3 tickets`. */
 export function plural(
