@@ -872,6 +872,22 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await row('Donaudampf').waitFor()
   })
 
+  testAtLength('a time stands after a name that is written from right to left', async () => {
+    const other = await pages.createAdmin('amal@example.com')
+    await (await pages.trusted(other.email))('PATCH', '/v1/users/me', { display_name: 'أمل' })
+    const id = await (await customer('Tova')).open('Handover')
+    await admin('PATCH', `${tickets}/${id}`, { assignee_id: other.id })
+    page = await pages.openConsole(`/console/desk/${id}?view=all`)
+    await page.getByText('assigned this to أمل').waitFor()
+    const gap = `(() => {
+      const [line, name] = [document.querySelector('.change'), new Range()]
+      name.selectNodeContents(line.firstChild)
+      const { left } = line.querySelector('time').getBoundingClientRect()
+      return left - name.getBoundingClientRect().right
+    })()`
+    expect(await page.evaluate(gap)).toBeGreaterThan(0)
+  })
+
   testAtLength('what came and went during an outage is not new', async () => {
     const pia = await customer('Pia')
     await page.setViewportSize({ width: 1280, height: 800 })

@@ -76,6 +76,11 @@ describe('texts of the platform', () => {
     }
   })
 
+  test('a mail shows the texts of people in their own direction', async () => {
+    const { body } = await preview({ kind: 'unread_messages', lang: 'en' })
+    expect(body.html).toMatch(/<p dir="auto"><b>Ada<\/b><\/p><p dir="auto"[^>]*>Hello\?<\/p>/)
+  })
+
   test.each(['verify_email', 'reset_password', 'change_email', 'undo_email'])(
     'a preview of %s has the address of its page',
     async (kind) => {

@@ -130,7 +130,7 @@ const textItem = ({ lead, title, body, link }: MailItem) =>
 function htmlItem({ lead, title, body, link }: MailItem) {
   const before = lead === undefined ? '' : `<p>${Bun.escapeHTML(lead)}</p>`
   const after = link === undefined ? '' : smallLink(Bun.escapeHTML(link))
-  return `${before}<p><b>${Bun.escapeHTML(title)}</b></p><p style="white-space:pre-wrap">${Bun.escapeHTML(body)}</p>${after}`
+  return `${before}<p dir="auto"><b>${Bun.escapeHTML(title)}</b></p><p dir="auto" style="white-space:pre-wrap">${Bun.escapeHTML(body)}</p>${after}`
 }
 
 function anchor(link: string, label: string) {
