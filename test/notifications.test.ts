@@ -262,10 +262,11 @@ describe('the feed', () => {
   test.each(types)('knows the type %s and writes it in the language of the user', async (type) => {
     const fed = await germanFed()
     const { service, ada, notify } = fed
-    const data = { amount: '12.50', currency: 'EUR', follower_name: 'Bob' }
+    const data = { amount: '1234.50', currency: 'EUR', follower_name: 'Bob' }
     await notify({ type, data })
     const [shown] = (await listOf(service, ada)).data
-    expect(shown).toMatchObject({ type, data, ...textOf(texts.de.notifications[type], data) })
+    const written = { ...data, amount: '1.234,50' }
+    expect(shown).toMatchObject({ type, data, ...textOf(texts.de.notifications[type], written) })
     expect(shown.title).not.toBe(texts.en.notifications[type].title)
   })
 

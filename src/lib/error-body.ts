@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { AppError, errorCodes, type FieldProblem } from './errors.ts'
-import { type Locale, texts } from './i18n.ts'
+import { formatLocale, type Locale, texts } from './i18n.ts'
 
 export const ErrorBody = Type.Object(
   {
@@ -39,9 +39,9 @@ export function asAppError(error: unknown): AppError {
   return error instanceof AppError ? error : new AppError('internal_error', { cause: error })
 }
 
-/** For example "in 5 minutes". The texts of `pt` are European, Intl's `pt` is Brazilian. */
+/** For example "in 5 minutes". */
 function relativeTime(seconds: number, locale: Locale): string {
-  const format = new Intl.RelativeTimeFormat(locale === 'pt' ? 'pt-PT' : locale)
+  const format = new Intl.RelativeTimeFormat(formatLocale(locale))
   if (seconds < 120) return format.format(seconds, 'second')
   if (seconds < 7_200) return format.format(Math.ceil(seconds / 60), 'minute')
   return format.format(Math.ceil(seconds / 3_600), 'hour')

@@ -28,6 +28,9 @@ export type Texts = typeof en &
 /** Every text for people, by language. In `errors` and `fields`, `{value}` is the value of the error or problem. */
 export const texts: Record<Locale, Texts> = { en, de, es, fr, pt }
 
+/** The locale for `Intl`, whose `pt` is Brazilian; the texts are European. */
+export const formatLocale = (locale: Locale) => (locale === 'pt' ? 'pt-PT' : locale)
+
 /** Chooses the locale for an `Accept-Language` value (RFC 9110, 12.5.4); `en` when none is supported. */
 export function negotiateLocale(header: string | null): Locale {
   if (!header) return 'en'

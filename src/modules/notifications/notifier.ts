@@ -8,7 +8,7 @@ import {
   throwProblems,
 } from '../../lib/errors.ts'
 import type { NotificationEvent } from '../../lib/events.ts'
-import { texts } from '../../lib/i18n.ts'
+import { formatLocale, type Locale, texts } from '../../lib/i18n.ts'
 import { findById } from '../../lib/ids.ts'
 import { knownType, type NotificationType } from '../../lib/vocabulary.ts'
 import type { NotificationFrame, NotificationsReadFrame } from './frames.ts'
@@ -64,7 +64,7 @@ export function createNotifier(core: Core, parts: Parts) {
     const data = withStoredIds(event.data)
     const { notifications, events } = texts[locale]
     const ofType = text ? events[text] : notifications[knownType(type)]
-    const usual = textOf(ofType, { ...data, ...values })
+    const usual = textOf(ofType, localized({ ...data, ...values }, locale))
     const { title = usual.title, body = usual.body } = event
     const content = { userId, id: newId(), type, title, body, data, dedupeKey }
     const row = { ...content, inApp, readAt: null, mailedAt: null, createdAt: clock.now() }
@@ -168,7 +168,10 @@ export function createNotifier(core: Core, parts: Parts) {
       const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data
       const { locale = 'en' } = store.findPerson(row.userId) ?? {}
       const type = knownType(row.type)
-      const usual = type === 'broadcast' ? {} : textOf(texts[locale].notifications[type], data)
+      const usual =
+        type === 'broadcast'
+          ? {}
+          : textOf(texts[locale].notifications[type], localized(data, locale))
       store.updateTexts({ ...row, data, ...usual })
     },
 
@@ -235,6 +238,18 @@ export type NotificationText = { title: string; bareTitle?: string; body: string
 export function textOf(text: NotificationText, values: Record<string, string>) {
   const { title, bareTitle = title, body, bare = body } = text
   return { title: filled(title, values) ?? bareTitle, body: filled(body, values) ?? bare }
+}
+
+/** With an amount as it is written in the language: `1234.50` is `1.234,50` in German. */
+function localized(values: Record<string, string>, locale: Locale): Record<string, string> {
+  const { amount } = values
+  if (amount === undefined) return values
+  const digits = amount.split('.')[1]?.length ?? 0
+  const format = new Intl.NumberFormat(formatLocale(locale), {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  })
+  return { ...values, amount: format.format(amount as Intl.StringNumericLiteral) } // by its schema
 }
 
 function filled(text: string, values: Record<string, string>): string | undefined {
