@@ -71,6 +71,15 @@ test.each(Object.entries(mistakes))('%s has its own typography', (locale, patter
   expect(allTexts(locale as Locale).filter(([, text]) => pattern.test(text))).toEqual([])
 })
 
+test.each([...locales])(
+  'no full stop follows a time in %s, which may end with one: 3 Min.',
+  (locale) => {
+    expect(ofPages(locale).filter(([, text]) => /\{(time|at|used|since)\}\./.test(text))).toEqual(
+      [],
+    )
+  },
+)
+
 test.each(translations)(
   'the texts of %s end like those of en: a sentence with its stop',
   (locale) => {

@@ -22,7 +22,7 @@ export function errorText(error: unknown): ErrorText {
   }
   const { retryAfterSeconds, requestId } = error
   if (error.code === 'rate_limited') {
-    const text = fill(words.limited, { time: duration(retryAfterSeconds ?? 1) })
+    const text = fill(words.limited, { duration: duration(retryAfterSeconds ?? 1) })
     return { title: words.limitedTitle, text, retryAfterSeconds }
   }
   const title = error.code === 'not_found' ? words.missingTitle : words.failedTitle

@@ -51,7 +51,7 @@ export function Failure({ error, retry }: { error: unknown; retry: () => void })
       <div role="alert">
         <h2>{title}</h2>
       </div>
-      <p>{isLimited ? fill(texts.kit.limited, { time: duration(left) }) : text}</p>
+      <p>{isLimited ? fill(texts.kit.limited, { duration: duration(left) }) : text}</p>
       {requestId && <p class="small mono">{fill(texts.kit.requestId, { id: requestId })}</p>}
       <button type="button" class="button" onClick={retry}>
         {texts.kit.retry}
