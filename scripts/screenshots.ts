@@ -1,17 +1,15 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { openProfile } from '../test/support/browser.ts'
 import { createTestClock } from '../test/support/clock.ts'
 import { startService } from '../test/support/service.ts'
 import { playStory, storyMilliseconds } from './story.ts'
 
-/** Creates docs/screenshots. Needs chromium. */
+/** Creates docs/screenshots, which the documents show. Needs chromium. */
 
 const folder = join(import.meta.dir, '../docs/screenshots')
-const wide = { viewport: { width: 1360, height: 850 }, locale: 'en-GB' }
-const dark = { ...wide, colorScheme: 'dark' } as const
-const phone = { viewport: { width: 390, height: 780 }, locale: 'en-GB' }
+const options = { viewport: { width: 1360, height: 850 }, locale: 'en-GB' }
 
 mkdirSync(folder, { recursive: true })
 const clock = createTestClock(Date.now() - storyMilliseconds)
@@ -20,40 +18,27 @@ const service = await startService({
   listen: true,
   environment: { PUBLIC_URL: 'https://chat.example', DEMO: 'true' },
 })
-const { payout, report, cast } = await playStory(service, clock)
-const ticket = `/console/desk/${payout}?view=all`
+const { payout, report } = await playStory(service, clock)
 
-for (const [name, path, options] of [
-  ['desk', ticket, wide],
-  ['desk-dark', ticket, dark],
-  ['desk-phone', ticket, phone],
-  ['report', `/console/reports/${report}`, wide],
-  ['person', `/console/people/${cast['Ben Okafor'].id}`, wide],
-  ['broadcast', '/console/announcements', wide],
-  ['system', '/console/system', dark],
-  ['settings', '/console/system/settings', wide],
-  ['mails', '/console/system/mails', wide],
-  ['mails-dark', '/console/system/mails?lang=fr', { ...dark, ...phone }],
+for (const [name, path] of [
+  ['desk', `/console/desk/${payout}?view=all`],
+  ['report', `/console/reports/${report}`],
+  ['mails', '/console/system/mails'],
 ] as const) {
-  const page = await openConsole(path, options)
-  await take(page, name)
+  await take(await openConsole(path), name)
 }
-await take(await open('/', wide), 'start')
-const reference = await open('/docs/chat#sendMessage', wide)
-await reference.locator('#sendMessage').getByText('at most 5,000 characters').waitFor()
-await take(reference, 'reference')
-await take(await talkInDemo(await open('/demo', wide)), 'demo')
+await take(await talkInDemo(await open('/demo')), 'demo')
 await service[Symbol.asyncDispose]()
 process.exit()
 
-async function open(path: string, options: BrowserContextOptions) {
+async function open(path: string) {
   const page = await (await openProfile(options)).newPage()
   await page.goto(service.base + path)
   return page
 }
 
-async function openConsole(path: string, options: BrowserContextOptions) {
-  const page = await open(path, options)
+async function openConsole(path: string) {
+  const page = await open(path)
   await page.getByLabel('E-mail address').fill('grace@example.com')
   await page.getByLabel('Password').fill('correct horse')
   await page.getByRole('button', { name: 'Log in' }).click()

@@ -192,21 +192,16 @@ function SideFooter() {
   const name = user.value?.display_name ?? ''
   return (
     <div class="side-footer stack">
-      <Connection />
+      <div class="row between wrap">
+        <Connection />
+        <IconButton icon={Keyboard} label={texts.kit.shortcuts} keys="?" onClick={showShortcuts} />
+      </div>
       <div class="row between">
         <span class="row me">
           <Avatar name={name} />
           <span class="small soft truncate">{name}</span>
         </span>
-        <span class="row">
-          <IconButton
-            icon={Keyboard}
-            label={texts.kit.shortcuts}
-            keys="?"
-            onClick={showShortcuts}
-          />
-          <IconButton icon={LogOut} label={texts.kit.logout} onClick={logout} />
-        </span>
+        <IconButton icon={LogOut} label={texts.kit.logout} onClick={logout} />
       </div>
     </div>
   )
