@@ -366,6 +366,22 @@ describe('bodies', () => {
     expect([status, JSON.parse(body).error.code]).toEqual([413, 'validation_error'])
     expect(head).toContain('x-request-id: ')
   })
+
+  test.each(['Content-Length: 9', 'Transfer-Encoding: chunked'])(
+    'that break off are the mistake of the client (%s)',
+    async (length) => {
+      await using service = await startService({ listen: true })
+      const { token } = await service.register()
+      const { hostname, port } = new URL(service.base)
+      const socket = connect(Number(port), hostname)
+      socket.end(
+        `POST /v1/chat/conversations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n${length}\r\n\r\n2\r\n{"`,
+      )
+      await waitFor(() => service.log().includes('"status":400'), 'the refusal')
+      expect(service.log()).not.toContain('a request failed')
+      socket.destroy()
+    },
+  )
 })
 
 describe('languages', () => {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
+import { AppError, fileTooLarge, invalidBody, invalidField, problem } from '../lib/errors.ts'
 
 const maxBytes = 64 * 1_024
 // Choice: the API's bodies are flat, and validating deep nesting costs time.
@@ -22,13 +22,12 @@ export function guardLength({ headers }: Request, maxFileBytes?: number): void {
 
 /** Reads the JSON value of a request body; undefined when there is none.
  *  @param onSlow called when the body took long to arrive: earlier checks may no longer hold
- *  @throws validation_error (`body`): not application/json, not UTF-8, not JSON · body_too_large (413), for a streamed
- *  body as soon as the limit is exceeded */
+ *  @throws validation_error (`body`): incomplete, not application/json, not UTF-8, not JSON · body_too_large (413), for a
+ *  streamed body as soon as the limit is exceeded */
 export async function readJson(request: Request, onSlow: () => void): Promise<unknown> {
   if (!request.body) return undefined
   const startedAt = performance.now()
-  const isStreamed = !request.headers.has('content-length')
-  const bytes = isStreamed ? await readBounded(request.body) : await request.bytes()
+  const bytes = await readBytes(request.body, request)
   const isSlow = performance.now() - startedAt > slowMilliseconds
   const value = parse(bytes, request.headers.get('content-type'))
   if (isSlow) onSlow()
@@ -36,9 +35,9 @@ export async function readJson(request: Request, onSlow: () => void): Promise<un
 }
 
 /** Reads a form as browsers and mail programs post it; empty when there is none.
- *  @throws body_too_large (413) */
+ *  @throws validation_error (`body`): incomplete · body_too_large (413) */
 export async function readForm(request: Request) {
-  const bytes = request.body ? await readBounded(request.body) : new Uint8Array()
+  const bytes = request.body ? await readBytes(request.body, request) : new Uint8Array()
   const headers = { 'content-type': request.headers.get('content-type') ?? '' }
   return new Response(bytes, { headers }).formData().catch(() => new FormData())
 }
@@ -68,6 +67,15 @@ function isDeeperThan(max: number, text: string): boolean {
     else if (character === '\\') i++
   }
   return depth > max
+}
+
+/** Reports an aborted body as the client's error. */
+async function readBytes(body: ReadableStream<Uint8Array>, request: Request) {
+  try {
+    return request.headers.has('content-length') ? await request.bytes() : await readBounded(body)
+  } catch (cause) {
+    throw cause instanceof AppError ? cause : invalidBody(cause)
+  }
 }
 
 async function readBounded(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
