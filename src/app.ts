@@ -10,6 +10,7 @@ import { createOpenAnswers } from './http/open-answers.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { routeBase } from './http/request-context.ts'
 import { createRouteFinder } from './http/route-table.ts'
+import { createTurnLimit } from './http/turn-limit.ts'
 import { lazy } from './lib/lazy.ts'
 import type { Metrics } from './metrics.ts'
 import type { Channel } from './realtime/channel.ts'
@@ -71,9 +72,10 @@ export function createApp(core: Core, options: AppOptions) {
     openAnswers.add(answered)
     options.onAnswered(answered)
   }
+  const limitTurn = createTurnLimit()
   app
-    // The framework's type omits the request and the promise.
-    .wrap((answer) => observeRequests(answer as never, onAnswered))
+    // The framework calls this for each request. Its type omits the request and the promise.
+    .wrap((answer) => observeRequests(limitTurn(answer as never), onAnswered))
     .use(routeBase)
     .onError(
       { as: 'global' },

@@ -92,6 +92,17 @@ describe('unread responses', async () => {
   })
 })
 
+test('a connection that sends thousands of requests ahead is closed, since their answers would delay all others', async () => {
+  await using service = await startService({ listen: true })
+  const { hostname, port } = new URL(service.base)
+  const socket = connect(Number(port), hostname)
+  let answers = ''
+  socket.on('data', (data) => (answers += data)).on('error', () => {})
+  socket.write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(5_000))
+  await new Promise((resolve) => socket.once('close', resolve))
+  expect(answers.split('HTTP/1.1 200 ').length - 1).toBeWithin(1, 5_000)
+})
+
 test('a page of messages shows a hundred of the longest texts', async () => {
   await using service = await startService()
   const { a, conversationId } = await service.pair()
