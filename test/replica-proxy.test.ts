@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { createClient, memoryStorage } from '../client/src/client.ts'
 import { size, testAtLength } from './support/faults.ts'
 import type { ReplicaNode } from './support/nodes.ts'
@@ -93,7 +95,8 @@ async function enter(baseUrl: string, name: string) {
 testAtLength.skipIf(!nginx)(
   'behind nginx the leader answers everything, whichever node is asked first',
   async () => {
-    const start: Start = (folder, bases) => startNginx(folder, bases, forSlowMachine)
+    const inTurn = { ...forSlowMachine, 'max_fails=1 fail_timeout=2s': 'max_fails=0' }
+    const start: Start = (folder, bases) => startNginx(folder, bases, inTurn)
     await using behind = await startBehind(start, 30)
     const people = await meet(behind.base)
     const path = `/v1/chat/conversations/${people.conversationId}/messages`
@@ -105,12 +108,46 @@ testAtLength.skipIf(!nginx)(
       expect(sent.status).toBe(201)
       expect((await call(behind.base, 'GET', '/readyz')).status).toBe(200)
     }
+    for (let n = 0; n < 2; n++) {
+      const headers = { authorization: `Bearer ${people.a.token}` }
+      const file = { method: 'POST', headers, body: new Uint8Array(300_000) }
+      expect((await fetch(`${behind.base}/v1/files`, file)).status).toBe(201)
+    }
+    // A node closes the connection of an unknown method, for which nginx would leave it out.
+    expect(await statusOf(behind.base, 'BREW')).toBe(405)
     const found = await call(behind.base, 'GET', path, people.a)
     expect(found.body.data.map(({ body }: { body: string }) => Number(body))).toEqual([
       9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
     ])
   },
 )
+
+testAtLength.skipIf(!nginx)(
+  'behind nginx reads go on while the bucket is away, also after a file was refused',
+  async () => {
+    const start: Start = (folder, bases) => startNginx(folder, bases, forSlowMachine)
+    await using behind = await startBehind(start, 30)
+    const { a } = await meet(behind.base)
+    const headers = { authorization: `Bearer ${a.token}` }
+    const file = { method: 'POST', headers, body: new Uint8Array(3_000) }
+    const uploaded = await fetch(`${behind.base}/v1/files`, file)
+    const { file_url: url } = (await uploaded.json()) as { file_url: string }
+    behind.pair.store.faults.away = true
+    const paths = ['/v1/users/me', '/v1/users/me', new URL(url).pathname, '/v1/users/me']
+    const statuses: number[] = []
+    for (const path of paths) statuses.push((await call(behind.base, 'GET', path, a)).status)
+    expect(statuses).toEqual([200, 200, 503, 200])
+  },
+)
+
+async function statusOf(base: string, method: string) {
+  const { hostname, port } = new URL(base)
+  const socket = connect(Number(port), hostname)
+  socket.write(`${method} / HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+  const [head] = await once(socket, 'data')
+  socket.destroy()
+  return Number(String(head).split(' ')[1])
+}
 
 /** Each proxy as in docs/operations.md. */
 const proxies: [name: string, program: string | undefined, start: Start][] = [

@@ -60,8 +60,8 @@ export async function startNginx(
 ${replaceIn(documented('**Behind a proxy:**', 'nginx'), { '127.0.0.1:3000': new URL(base).host })} }`
   writeFileSync(
     join(folder, 'nginx.conf'),
-    `daemon off; pid ${folder}/pid; error_log stderr; worker_processes 1;
-events { worker_connections 64; }
+    `daemon off; user root; pid ${folder}/pid; error_log stderr; worker_processes 1;
+events { worker_connections 512; }
 http {
   access_log off;
   client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f;
