@@ -31,8 +31,8 @@ type AppOptions = {
   mailPreferences: MailPreferences
 }
 
-/** Seconds without traffic until a connection is closed, also while a client does not read its response. */
-const idleTimeout = 30
+/** Time without traffic until a connection is closed, also while a client does not read its response. */
+export const idleTimeoutSeconds = 30
 
 export function createApp(core: Core, options: AppOptions) {
   const { config, settings } = core
@@ -64,7 +64,11 @@ export function createApp(core: Core, options: AppOptions) {
     // right for `https://`.
     handler: { standardHostname: tls !== undefined },
     normalize: false,
-    serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER, idleTimeout },
+    serve: {
+      development: false,
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      idleTimeout: idleTimeoutSeconds,
+    },
   })
   let findRoute: PipelineOptions['findRoute'] = () => undefined
   const openAnswers = createOpenAnswers(() => app.server)

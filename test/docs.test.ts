@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { idleTimeoutSeconds } from '../src/app.ts'
 import { leastSqliteVersion } from '../src/cli/run.ts'
 import { entries } from '../src/config.ts'
 import { describedRoutes } from '../src/http/route-table.ts'
@@ -125,6 +126,19 @@ test('the stop grace periods in the documentation allow for a server and its job
   ]
   const needed = (stopDeadlineMilliseconds + drainMilliseconds) / 1_000 + 5
   for (const found of documented) expect(Number(found?.[1])).toBeGreaterThanOrEqual(needed)
+})
+
+test('the documented proxies close their idle connections before the server does', async () => {
+  const pages = ['docs/operations.md', 'examples/Caddyfile'].map((path) =>
+    Bun.file(join(project, path)).text(),
+  )
+  const text = (await Promise.all(pages)).join()
+  // The runtime ends idle connections every four seconds.
+  const leastSeconds = idleTimeoutSeconds - 2
+  expect(text).toContain(`Hostline closes a connection after ${leastSeconds} `)
+  const documented = [...text.matchAll(/keepalive (\d+)s/g)].map(([, seconds]) => Number(seconds))
+  expect(documented.length).toBe(4)
+  for (const seconds of documented) expect(seconds).toBeLessThan(leastSeconds)
 })
 
 test('the image writes to its volume alone', async () => {
