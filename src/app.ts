@@ -4,6 +4,7 @@ import { Sample } from './api/fields.ts'
 import { describeApi } from './api/openapi.ts'
 import { samples } from './api/samples.ts'
 import type { Core, Module } from './core.ts'
+import { idleTimeoutSeconds } from './http/body.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
 import { type Answered, observeRequests } from './http/observe-requests.ts'
 import { createOpenAnswers } from './http/open-answers.ts'
@@ -30,9 +31,6 @@ type AppOptions = {
   version: string
   mailPreferences: MailPreferences
 }
-
-/** Time without traffic until a connection is closed, also while a client does not read its response. */
-export const idleTimeoutSeconds = 30
 
 export function createApp(core: Core, options: AppOptions) {
   const { config, settings } = core

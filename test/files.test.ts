@@ -704,3 +704,24 @@ test.each(['../hostline.db', '..', 'x'.repeat(42), `${'x'.repeat(42)}/`])(
     expect(readdirSync(directory.path, { recursive: true })).toEqual(['files'])
   },
 )
+
+test('each piece of an upload renews the idle timeout, so that a slow one does not end', async () => {
+  const { server } = service.app
+  if (!server) throw new Error('the service does not listen')
+  const renewed: number[] = []
+  const { timeout } = server
+  server.timeout = (request, seconds) => {
+    renewed.push(seconds)
+    timeout.call(server, request, seconds)
+  }
+  const form = new FormData()
+  form.append('file', new Blob(['in a form']), 'a.txt')
+  const headers = { authorization: `Bearer ${ada.token}` }
+  for (const body of ['bare', form]) {
+    renewed.length = 0
+    const sent = { method: 'POST', headers, body }
+    expect((await service.request('/v1/files', sent)).status).toBe(201)
+    expect(renewed[0]).toBe(30)
+  }
+  server.timeout = timeout
+})

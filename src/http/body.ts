@@ -9,6 +9,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 export const maxFormBytes = 64 * 1_024
 
+/** Time without traffic until a connection is closed, also while a client does not read its response. */
+export const idleTimeoutSeconds = 30
+
 /** Refuses a body whose declared length is too large, without reading any of it.
  *  @param maxFileBytes for a route that takes a file
  *  @throws body_too_large (413) */

@@ -1,26 +1,29 @@
 import { setImmediate } from 'node:timers/promises'
 import type { ReceivedFile, Upload } from '../files/storage.ts'
 import { AppError, fileTooLarge, invalidBody, invalidField } from '../lib/errors.ts'
-import { maxFormBytes } from './body.ts'
+import { idleTimeoutSeconds, maxFormBytes } from './body.ts'
 
+type Connections = { timeout(request: Request, seconds: number): void } | null
+type Chunks = AsyncIterable<Uint8Array>
 type Save = (file: ReceivedFile) => Promise<void>
 
 const nameHeader = 'x-file-name'
 
 /** @throws validation_error (`X-File-Name`): not percent-encoded */
-export function uploadOf(request: Request, maxBytes: number): Upload {
+export function uploadOf(request: Request, maxBytes: number, connections: Connections): Upload {
+  const chunks = chunksOf(request, connections)
   const length = request.headers.get('content-length')
   const announcedBytes = length === null ? undefined : Number(length)
   const type = request.headers.get('content-type') ?? ''
   if (/^multipart\/form-data\s*(;|$)/i.test(type)) {
-    const receive = (save: Save) => receiveForm(request, maxBytes, save)
-    return { announcedBytes, isExact: false, receive }
+    const bytes = bounded(chunks, maxBytes)
+    return { announcedBytes, isExact: false, receive: (save) => receiveForm(request, bytes, save) }
   }
   const name = decodeName(request.headers.get(nameHeader) ?? '')
   return {
     announcedBytes: announcedBytes ?? (request.body ? undefined : 0),
     isExact: announcedBytes !== undefined,
-    receive: (save) => save({ name, type, bytes: chunksOf(request) }),
+    receive: (save) => save({ name, type, bytes: chunks }),
   }
 }
 
@@ -35,7 +38,7 @@ function decodeName(text: string): string {
 }
 
 /** The parser emits the file's part of each chunk before it accepts the next, so memory holds at most one chunk. */
-async function receiveForm(request: Request, maxBytes: number, save: Save): Promise<void> {
+async function receiveForm(request: Request, bytes: Chunks, save: Save): Promise<void> {
   const form = await openForm(request.headers.get('content-type') ?? '')
   if (!request.body) throw invalidField('file', 'required')
   const found: Uint8Array[] = []
@@ -54,7 +57,7 @@ async function receiveForm(request: Request, maxBytes: number, save: Save): Prom
 
   async function* piecesOfFile() {
     try {
-      for await (const chunk of bounded(request, maxBytes + maxFormBytes)) {
+      for await (const chunk of bytes) {
         await unlessFailed(new Promise((done) => void form.write(chunk, () => done())))
         yield* found.splice(0)
       }
@@ -109,11 +112,11 @@ async function openForm(contentType: string) {
   }
 }
 
-async function* bounded(request: Request, maxBytes: number) {
+async function* bounded(chunks: Chunks, maxBytes: number) {
   let size = 0
-  for await (const chunk of chunksOf(request)) {
+  for await (const chunk of chunks) {
     size += chunk.byteLength
-    if (size > maxBytes) throw fileTooLarge(maxBytes - maxFormBytes)
+    if (size > maxBytes + maxFormBytes) throw fileTooLarge(maxBytes)
     yield chunk
     await setImmediate() // Bun joins what arrives meanwhile: a sender can make a chunk of each byte
   }
@@ -121,8 +124,10 @@ async function* bounded(request: Request, maxBytes: number) {
 
 /** Bun buffers up to 1 MiB of unread body, then the sender waits. Each chunk is freed when the next is requested, because
  *  garbage would otherwise grow to hundreds of MB before it is collected. */
-async function* chunksOf({ body }: Request) {
-  for await (const chunk of body ?? nothing()) {
+async function* chunksOf(request: Request, connections: Connections) {
+  for await (const chunk of request.body ?? nothing()) {
+    // The runtime does so for each 480 KB only, and would end uploads of less than 16 KB a second.
+    connections?.timeout(request, idleTimeoutSeconds)
     yield chunk
     const { buffer } = chunk
     if (buffer instanceof ArrayBuffer && buffer.byteLength === chunk.byteLength) buffer.transfer(0)

@@ -58,8 +58,8 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
     .use(routeBase)
     .post(
       '/v1/files',
-      async ({ request, context }) => {
-        const upload = uploadOf(request, maxBytes)
+      async ({ request, context, server }) => {
+        const upload = uploadOf(request, maxBytes, server)
         const file = await files.upload(context.user.userId, upload, context.reauthorize)
         return uploadedFileView(file, urls)
       },
