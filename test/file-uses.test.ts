@@ -5,6 +5,7 @@ import { desk, own } from './support/desk.ts'
 import { testAtLength } from './support/faults.ts'
 import { fetchFile, filesIn, png, upload } from './support/files.ts'
 import { type Person, startService } from './support/service.ts'
+import { watchRuns } from './support/statements.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
 // Files are kept while something uses them.
@@ -32,6 +33,18 @@ const fileMessage = ({ file_url, file_name, file_size, file_type }: Uploaded) =>
   file_name,
   file_size,
   file_type,
+})
+
+const several = (...files: Uploaded[]) => ({
+  type: 'file',
+  body: 'three',
+  attachments: files.map(({ file_url, file_name, file_size, file_type }) => ({
+    file_url,
+    file_name,
+    file_size,
+    file_type,
+  })),
+  client_id: 'several',
 })
 
 function send(person: Person, conversationId: string, body: object) {
@@ -364,18 +377,6 @@ describe('attachments of a ticket', () => {
 })
 
 describe('several files of a message', () => {
-  const several = (...files: Uploaded[]) => ({
-    type: 'file',
-    body: 'three',
-    attachments: files.map(({ file_url, file_name, file_size, file_type }) => ({
-      file_url,
-      file_name,
-      file_size,
-      file_type,
-    })),
-    client_id: 'several',
-  })
-
   test('are shown in order, the first also beside them, everywhere that messages are', async () => {
     const { a, b, conversationId } = await service.pair()
     const files = [await put(a, 'a.png'), await put(a, 'b.png'), await put(a, 'c.png')]
@@ -564,3 +565,44 @@ test('bytes that cannot be deleted now are deleted later', async () => {
     return kept.size === 0
   })
 })
+
+test.each(['its owner', 'an admin'])(
+  'that %s removes leaves thousands of messages in short writes',
+  async (who) => {
+    const { a, conversationId } = await service.pair()
+    const root = await service.registerAs('admin')
+    const [file, other] = [await put(a), await put(a)]
+    const sent = await send(a, conversationId, several(file, other))
+    const copies = 500
+    service.sqlite.run(
+      `WITH RECURSIVE n(i) AS (VALUES (2) UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+     INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, file_url, file_name, file_size, file_type,
+       created_at, picture, attachments)
+     SELECT conversation_id, i, hex(randomblob(13)), sender_id, type, body, file_url, file_name,
+       file_size, file_type, created_at, picture, attachments FROM messages, n WHERE id = ?1`,
+      [sent.body.id, copies],
+    )
+    service.sqlite.run(
+      `INSERT OR IGNORE INTO file_uses SELECT id, ? FROM messages WHERE conversation_id = ?`,
+      [file.id, conversationId],
+    )
+    const counted = (sql: string) => service.sqlite.query(sql).values()[0]?.[0]
+    const pictures = `SELECT count(*) FROM messages WHERE conversation_id = '${conversationId}' AND picture LIKE '[{%'`
+    expect(counted(pictures)).toBe(copies)
+    let [statements, most, isOver] = [0, 0, false]
+    using _ = { [Symbol.dispose]: () => (isOver = true) }
+    watchRuns(() => {
+      if (isOver) return
+      statements = service.sqlite.inTransaction ? statements + 1 : 0
+      most = Math.max(most, statements)
+    })
+    const [path, { token }] = who === 'an admin' ? ['admin/files', root] : ['files', a]
+    expect((await service.call('DELETE', `/v1/${path}/${file.id}`, { token })).status).toBe(204)
+    expect(await isThere(file.file_url)).toBe(false)
+    await waitFor(
+      () => counted(`SELECT count(*) FROM file_uses WHERE file_id = '${file.id}'`) === 0,
+    )
+    expect(counted(pictures)).toBe(0)
+    expect(most).toBeLessThan(copies / 2)
+  },
+)

@@ -73,6 +73,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     held_push: nothing,
     unread_mail: nothing,
     file_removal: nothing,
+    file_release: nothing,
     webhook_delivery: async ({ webhook_id }, { id }) =>
       (await handle(`${webhook_id} ${id}`)) as undefined,
   }

@@ -84,6 +84,7 @@ const jobs: Record<JobKind, 'done'> = {
   held_push: 'done',
   unread_mail: 'done',
   file_removal: 'done',
+  file_release: 'done',
   webhook_delivery: 'done',
 }
 

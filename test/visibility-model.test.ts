@@ -184,7 +184,7 @@ const mutations: Mutation[] = [
   {
     name: 'a picture outlives its file',
     file: 'src/modules/files/service.ts',
-    from: 'if (uses.includes(ownerId)) dropPicture(ownerId)',
+    from: 'if (store.deleteUse(ownerId, id)) dropPicture(ownerId)',
     to: '',
   },
   {

@@ -604,7 +604,7 @@ export const files = sqliteTable(
     picture: text('picture'),
     /** The EXIF orientation of an image; 1 for other files. */
     orientation: integer('orientation').notNull().default(1),
-    /** Null until the upload is complete. */
+    /** Null until the upload is complete, and while the file is erased. */
     storedAt: time('stored_at'),
     /** The time since which the file is unused, at first the start of the upload; null while it is used. */
     unusedSince: time('unused_since'),

@@ -452,7 +452,7 @@ export async function beginWorld(stage: Stage) {
     async settle() {
       const waiting = service.sqlite.query<unknown, [number]>(
         `SELECT 1 FROM outbox WHERE dead_at IS NULL AND (kind = 'unread_push' AND run_at <= ?
-         OR kind IN ('erasure', 'broadcast', 'file_removal', 'webhook_delivery', 'message_push', 'reach_changed')) LIMIT 1`,
+         OR kind IN ('erasure', 'broadcast', 'file_removal', 'file_release', 'webhook_delivery', 'message_push', 'reach_changed')) LIMIT 1`,
       )
       await waitFor(() => waiting.get(clock.now()) === null, 'jobs')
     },

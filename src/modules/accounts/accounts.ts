@@ -103,6 +103,9 @@ type Neighbours = {
   passwordCost: Argon2Cost | undefined
 }
 
+/** Each may be a message with ten files, of which others show the same. */
+const purgedPerWrite = 10
+
 export async function createAccounts(core: Core, neighbours: Neighbours) {
   const { mailer, others, passwordCost, onReachChanged } = neighbours
   const keyring = await openKeyring(core)
@@ -178,7 +181,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
         core.outbox.updatePayload(id, { ...job, removed: { ...details, [name]: String(total) } })
         return { last: part.last, total }
       }
-      const progress = await inPieces(core.write, next, { isStopping })
+      const progress = await inPieces(core.write, next, { size: purgedPerWrite, isStopping })
       details[name] = String(progress?.total ?? counted)
       if (isStopping()) return
     }

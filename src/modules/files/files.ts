@@ -1,4 +1,5 @@
 import type { Core, Module } from '../../core.ts'
+import { inPieces } from '../../db/pieces.ts'
 import { PermanentFailure } from '../../lib/errors.ts'
 import { unlessAborted } from '../../outside/exchange.ts'
 import { createDeskPass } from './desk-pass.ts'
@@ -18,6 +19,8 @@ declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
     /** Deletes the bytes of a file whose row was deleted. */
     file_removal: { key: string; isImage?: boolean }
+    /** Takes a hidden file from the texts that show it. */
+    file_release: { key: string; isInMessage: boolean }
   }
 }
 
@@ -42,6 +45,11 @@ export function createFiles(core: Core, neighbours: Omit<FileParts, 'store' | 'u
       return file && file.removedAt !== null ? pass.add(url, file.id) : url
     },
     jobs: {
+      async file_release(release, { isStopping }) {
+        const next = (limit: number) => files.releaseSome(release, limit)
+        const isLeft = await inPieces(core.write, next, { isStopping })
+        return isLeft && isStopping() ? { againAfterMilliseconds: 0 } : undefined
+      },
       async file_removal({ key, isImage }, { attempts, signal }) {
         try {
           await unlessAborted(signal, files.deleteBytes(key, isImage))

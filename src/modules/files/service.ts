@@ -4,6 +4,7 @@ import { pictureView } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { FileBytes, FileStorage, Upload } from '../../files/storage.ts'
+import type { OutboxJobs } from '../../jobs/outbox.ts'
 import { day } from '../../lib/clock.ts'
 import { createSemaphore } from '../../lib/concurrency.ts'
 import { AppError, fileTooLarge, invalidBody, invalidField } from '../../lib/errors.ts'
@@ -47,6 +48,9 @@ const maxScans = 100
 const keptForReports = 30 * day
 /** The same as in the retention rule for unused files. */
 const keptUnused = day
+/** Each takes 40 µs, and a purge removes a hundred files in one write. */
+const releasedAtOnce = 10
+const erasedAtOnce = 25
 
 /** Uploaded files. The row is inserted before the first byte and completed after the last. After a crash in between, the row
  *  counts towards the quota until it is deleted after a day. */
@@ -72,29 +76,40 @@ export function createFileService(core: Core, parts: FileParts) {
 
   /** Deletes the row and queues the removal of the bytes, inside a `write`. A running upload of the file fails at its end. */
   function remove(id: string): void {
-    store.clearReported(id, urls.idIn)
     const isImage = store.delete(id)?.picture !== null
     outbox.add('file_removal', { key: id, isImage })
   }
 
-  /** Takes a file away from messages, its owner's profile and the platform's logo, inside a `write`. */
-  function release(id: string, ownerId: string): void {
-    store.clearPictures(id, urls.idIn)
-    const uses = store.deleteUsesOf(id)
-    if (uses.includes(ownerId)) dropPicture(ownerId)
+  /** Hides a file, inside a `write`, also in its owner's profile and as the platform's logo. A job takes it from most of the
+   *  texts that show it: thousands of messages may.
+   *  @param changes hide it from the desk, too */
+  function hide(file: FileRow, changes: Partial<FileRow>): void {
+    const { id, ownerId } = file
+    const isInMessage = store.isInMessage(id)
+    store.update(id, { removedAt: clock.now(), ...changes })
+    if (store.deleteUse(ownerId, id)) dropPicture(ownerId)
     const actor = { type: 'system' } as const
-    if (uses.includes(logoUse)) settings.change({ logo_url: null }, { actor })
+    if (store.deleteUse(logoUse, id)) settings.change({ logo_url: null }, { actor })
+    const release = { key: id, isInMessage }
+    if (releaseSome(release, releasedAtOnce)) outbox.add('file_release', release)
+  }
+
+  /** Takes a hidden file from some of the texts that show it, inside a `write`, and in the end deletes it or lets it expire.
+   *  @returns true; undefined when no more are left */
+  function releaseSome({ key, isInMessage }: OutboxJobs['file_release'], limit: number) {
+    const file = store.findAny(key)
+    if (!file) return undefined
+    const isErased = file.storedAt === null
+    if (store.releaseSome(key, { limit, isWithReports: isErased }, urls.idIn)) return true
+    if (store.isUsed(key)) return undefined
+    if (isInMessage && !isErased) expire(file)
+    else remove(key)
+    return undefined
   }
 
   /** Makes a file inaccessible, inside a `write`. The desk can still read a file of a message for a while. */
   function withdraw(file: FileRow): void {
-    const isInMessage = store.isInMessage(file.id)
-    release(file.id, file.ownerId)
-    const removedAt = clock.now()
-    store.update(file.id, { removedAt })
-    if (store.isUsed(file.id)) return
-    if (isInMessage) expire({ ...file, removedAt })
-    else remove(file.id)
+    if (file.removedAt === null) hide(file, {})
   }
 
   /** Lets retention delete an unused file, after the time for reports if it was removed. Called inside a `write`. */
@@ -110,17 +125,16 @@ export function createFileService(core: Core, parts: FileParts) {
   }
 
   /** Removes a file, also from removed messages, which can still be reported. Called inside a `write`. */
-  function erase(id: string, ownerId: string): void {
-    store.clearRemoved(id)
-    release(id, ownerId)
-    remove(id)
+  function erase(file: FileRow): void {
+    store.clearRemoved(file.id)
+    hide(file, { storedAt: null, unusedSince: null })
   }
 
   function purge(ownerId: string, limit: number) {
-    const ids = store.listIdsOf(ownerId, limit)
-    for (const id of ids) erase(id, ownerId)
-    const last = ids.at(-1)
-    return last === undefined ? undefined : { last, count: ids.length }
+    const some = store.listSomeOf(ownerId, limit)
+    some.forEach(erase)
+    const last = some.at(-1)?.id
+    return last === undefined ? undefined : { last, count: some.length }
   }
 
   async function* limit(bytes: AsyncIterable<Uint8Array>, bound: Bound, received: Received) {
@@ -214,7 +228,7 @@ export function createFileService(core: Core, parts: FileParts) {
       try {
         const { file, facts } = await receive(incoming, reserved, () => {
           reauthorize()
-          if (!store.isKnown(reserved.id)) throw invalidBody()
+          if (!store.findAny(reserved.id)) throw invalidBody()
         })
         const { orientation } = facts
         const image = { id: reserved.id, ownerId, size: file.size, orientation }
@@ -257,7 +271,7 @@ export function createFileService(core: Core, parts: FileParts) {
       write(() => {
         const file = store.findKept(id)
         if (!file) throw new AppError('not_found')
-        erase(id, file.ownerId)
+        erase(file)
         const details = { owner_id: file.ownerId }
         audit.record({ action: 'file_removed', ...by, target: { type: 'file', id }, details })
       }),
@@ -293,12 +307,11 @@ export function createFileService(core: Core, parts: FileParts) {
     deleteBytes: thumbnails.delete,
 
     withdraw,
+    releaseSome,
     expire,
 
     /** Removes the files of a deleted user, including those in use. */
-    erase(ownerId: string, limit: number) {
-      return purge(ownerId, limit)?.last
-    },
+    erase: (ownerId: string) => purge(ownerId, erasedAtOnce)?.last,
     purge,
   }
 }

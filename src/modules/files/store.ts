@@ -4,10 +4,11 @@ import {
   desc,
   eq,
   getTableColumns,
+  inArray,
   isNotNull,
   isNull,
   notLike,
-  type SQL,
+  or,
   sql,
 } from 'drizzle-orm'
 import type { Picture } from '../../api/fields.ts'
@@ -30,14 +31,18 @@ export const reportPrefix = 'report:'
 /** `used_by` of the platform's logo. */
 export const logoUse = 'setting:logo_url'
 
+const isNoReport = notLike(fileUses.usedBy, `${reportPrefix}%`)
+
 /** The removal of a message and of its files, in one write, takes less than this; ms. */
 const oneRemoval = 1_000
 
 export type FileRow = typeof files.$inferSelect
+type IdIn = (url: string) => string | undefined
+type IsOf = (url: string) => boolean
+type Releasing = { limit: number; isWithReports: boolean }
 export type FileStore = ReturnType<typeof createFileStore>
 
 export function createFileStore(orm: Orm) {
-  const sqlite = orm.$client
   const stored = (id: string) => and(eq(files.id, id), isNotNull(files.storedAt))
   const shown = (id: string) => and(stored(id), isNull(files.removedAt))
   const isUsed = (id: string): boolean => hasRow(orm, fileUses, eq(fileUses.fileId, id))
@@ -49,12 +54,43 @@ export function createFileStore(orm: Orm) {
       .innerJoin(files, eq(files.id, fileUses.fileId))
       .where(eq(fileUses.usedBy, usedBy))
       .all()
-  const selectMessages = (fileId: string, which?: SQL) =>
-    orm
-      .select(getTableColumns(messages))
-      .from(fileUses)
-      .innerJoin(messages, eq(messages.id, fileUses.usedBy))
-      .where(and(eq(fileUses.fileId, fileId), which))
+
+  function clearPictures(usedBy: string[], isOf: IsOf): void {
+    const { id, attachments, picture } = messages
+    const isShown = inArray(id, usedBy)
+    const found = orm.select({ id, attachments, picture }).from(messages).where(isShown).all()
+    // One statement for messages with one file: the same photo may be in thousands.
+    const single = found.filter((row) => row.picture !== null && row.attachments === null)
+    const ids = single.map((row) => row.id)
+    if (ids.length > 0) orm.update(messages).set({ picture: null }).where(inArray(id, ids)).run()
+    for (const row of found) {
+      if (row.attachments === null) continue
+      const left = pictureWithout(row.attachments, row.picture, isOf)
+      orm.update(messages).set({ picture: left }).where(eq(id, row.id)).run()
+    }
+    const known = new Set(found.map((row) => row.id))
+    clearOthers(
+      usedBy.filter((text) => !known.has(text)),
+      isOf,
+    )
+  }
+
+  function clearOthers(usedBy: string[], isOf: IsOf): void {
+    if (usedBy.length === 0) return
+    for (const table of [ticketMessages, ticketNotes]) {
+      for (const row of orm.select().from(table).where(inArray(table.id, usedBy)).all()) {
+        const attachments = withoutPicture(row.attachments, isOf)
+        orm.update(table).set({ attachments }).where(eq(table.id, row.id)).run()
+      }
+    }
+    const reportIds = usedBy.flatMap((text) =>
+      text.startsWith(reportPrefix) ? [text.slice(reportPrefix.length)] : [],
+    )
+    for (const row of orm.select().from(reports).where(inArray(reports.id, reportIds)).all()) {
+      const excerpt = withoutPicture(row.excerpt, isOf)
+      orm.update(reports).set({ excerpt }).where(eq(reports.id, row.id)).run()
+    }
+  }
 
   return {
     insert(row: FileRow): void {
@@ -67,8 +103,9 @@ export function createFileStore(orm: Orm) {
     find: (id: string): FileRow | undefined => orm.select().from(files).where(shown(id)).get(),
     /** A complete file, including one that was removed and is kept for reports. */
     findKept: (id: string): FileRow | undefined => orm.select().from(files).where(stored(id)).get(),
-    /** Also true during the upload. */
-    isKnown: (id: string): boolean => hasRow(orm, files, eq(files.id, id)),
+    /** Also an incomplete file, or one that is being erased. */
+    findAny: (id: string): FileRow | undefined =>
+      orm.select().from(files).where(eq(files.id, id)).get(),
     delete: (id: string): FileRow | undefined =>
       orm.delete(files).where(eq(files.id, id)).returning().get(),
     /** The quota used by an owner; each file counts at least `leastBytes`. */
@@ -76,8 +113,19 @@ export function createFileStore(orm: Orm) {
       const bytes = sql<number>`coalesce(sum(max(${files.size}, ${leastBytes})), 0)`
       return orm.select({ bytes }).from(files).where(eq(files.ownerId, ownerId)).get()?.bytes ?? 0
     },
-    listIdsOf: (ownerId: string, limit: number): string[] =>
-      listColumn(orm, files.id, eq(files.ownerId, ownerId), { limit }),
+    /** Files of an owner, except those that are being erased. */
+    listSomeOf: (ownerId: string, limit: number): FileRow[] =>
+      orm
+        .select()
+        .from(files)
+        .where(
+          and(
+            eq(files.ownerId, ownerId),
+            or(isNotNull(files.storedAt), isNotNull(files.unusedSince)),
+          ),
+        )
+        .limit(limit)
+        .all(),
     countOf: (ownerId: string): number => countRows(orm, files, eq(files.ownerId, ownerId)),
     /** Complete files of an owner that were not removed, newest first. */
     list: (ownerId: string, range: ListRange): Listing<FileRow> => {
@@ -115,51 +163,17 @@ export function createFileStore(orm: Orm) {
       return true
     },
     isUsed,
-    /** Removes size and placeholder of a file from the messages and tickets that show it. */
-    clearPictures(id: string, idIn: (url: string) => string | undefined): void {
-      const isOf = (url: string) => idIn(url) === id
-      // One statement for messages with one file: the same photo may be in thousands.
-      sqlite.run(
-        `UPDATE messages SET picture = NULL FROM file_uses
-         WHERE file_id = ? AND messages.id = used_by AND attachments IS NULL`,
-        [id],
-      )
-      for (const row of selectMessages(id, isNotNull(messages.attachments)).all()) {
-        const one = and(eq(messages.conversationId, row.conversationId), eq(messages.seq, row.seq))
-        orm
-          .update(messages)
-          .set({ picture: pictureWithout(row, isOf) })
-          .where(one)
-          .run()
-      }
-      for (const table of [ticketMessages, ticketNotes]) {
-        const { id: textId, attachments } = table
-        const ofTickets = orm
-          .select({ textId, attachments })
-          .from(fileUses)
-          .innerJoin(table, eq(textId, fileUses.usedBy))
-          .where(eq(fileUses.fileId, id))
-          .all()
-        for (const row of ofTickets) {
-          const left = withoutPicture(row.attachments, isOf)
-          orm.update(table).set({ attachments: left }).where(eq(textId, row.textId)).run()
-        }
-      }
-    },
-    /** Removes size and placeholder of a file from the reports that hold it. */
-    clearReported(id: string, idIn: (url: string) => string | undefined): void {
-      const { id: reportId, excerpt } = reports
-      const isHeld = eq(reportId, sql`substr(${fileUses.usedBy}, ${reportPrefix.length + 1})`)
-      const held = orm
-        .select({ reportId, excerpt })
-        .from(fileUses)
-        .innerJoin(reports, isHeld)
-        .where(eq(fileUses.fileId, id))
-        .all()
-      for (const row of held) {
-        const left = withoutPicture(row.excerpt, (url) => idIn(url) === id)
-        orm.update(reports).set({ excerpt: left }).where(eq(reportId, row.reportId)).run()
-      }
+    /** Takes a file from some of the texts that show it: deletes these uses, and removes its size and placeholder.
+     *  @param isWithReports whether reports, which may keep a removed file, lose it, too
+     *  @returns whether there may be more */
+    releaseSome(id: string, { limit, isWithReports }: Releasing, idIn: IdIn): boolean {
+      const ofFile = and(eq(fileUses.fileId, id), isWithReports ? undefined : isNoReport)
+      const some = listColumn(orm, fileUses.usedBy, ofFile, { limit })
+      if (some.length === 0) return false
+      clearPictures(some, (url) => idIn(url) === id)
+      const which = and(eq(fileUses.fileId, id), inArray(fileUses.usedBy, some))
+      orm.delete(fileUses).where(which).run()
+      return some.length === limit
     },
     /** Removes sizes and placeholders from the removed message that showed a file. It is no use of the file any more, but
      *  both were removed in one write, so the index of removals leads to it. */
@@ -172,7 +186,14 @@ export function createFileStore(orm: Orm) {
       orm.update(removedMessages).set({ said: left }).where(which).run()
     },
     /** Whether a message uses the file. */
-    isInMessage: (id: string): boolean => selectMessages(id).limit(1).get() !== undefined,
+    isInMessage: (id: string): boolean =>
+      orm
+        .select({ one: sql`1` })
+        .from(fileUses)
+        .innerJoin(messages, eq(messages.id, fileUses.usedBy))
+        .where(eq(fileUses.fileId, id))
+        .limit(1)
+        .get() !== undefined,
     listUsed,
     /** Deletes all uses of files by one user, message, ticket or report.
      *  @returns the files that are no longer used */
@@ -181,31 +202,23 @@ export function createFileStore(orm: Orm) {
       orm.delete(fileUses).where(eq(fileUses.usedBy, usedBy)).run()
       return used.filter(({ id }) => !isUsed(id))
     },
-    /** Deletes the uses of a file except those by reports.
-     *  @returns their `used_by` */
-    deleteUsesOf: (id: string): string[] =>
-      orm
-        .delete(fileUses)
-        .where(and(eq(fileUses.fileId, id), notLike(fileUses.usedBy, `${reportPrefix}%`)))
-        .returning()
-        .all()
-        .map(({ usedBy }) => usedBy),
+    /** @returns whether there was such a use */
+    deleteUse(usedBy: string, id: string): boolean {
+      const one = and(eq(fileUses.usedBy, usedBy), eq(fileUses.fileId, id))
+      return orm.delete(fileUses).where(one).returning().get() !== undefined
+    },
   }
 }
 
-/** The column `picture` of a message without size and placeholder of a file. */
-function pictureWithout(
-  { attachments, picture }: typeof messages.$inferSelect,
-  isOf: (url: string) => boolean,
-): string | null {
-  if (attachments === null) return null
+/** The column `picture` of a message with several files without size and placeholder of one. */
+function pictureWithout(attachments: string, picture: string | null, isOf: IsOf): string {
   const shown = JSON.parse(attachments) as { file_url: string }[]
   const pictures = JSON.parse(picture ?? '[]') as (Picture | null)[]
   return JSON.stringify(shown.map(({ file_url }, n) => (isOf(file_url) ? null : pictures[n])))
 }
 
 /** A copy without size and placeholder of a file, at any depth. */
-function withoutPicture<T>(value: T, isOf: (url: string) => boolean): T {
+function withoutPicture<T>(value: T, isOf: IsOf): T {
   return JSON.parse(JSON.stringify(value), (_, part) => {
     if (typeof part?.file_url !== 'string' || !isOf(part.file_url)) return part
     const { width: _width, height: _height, placeholder: _placeholder, ...left } = part
