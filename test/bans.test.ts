@@ -5,6 +5,7 @@ import { hour } from '../src/lib/clock.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { startService } from './support/service.ts'
+import { watchRuns } from './support/statements.ts'
 import { waitFor } from './support/wait.ts'
 
 const clock = createTestClock()
@@ -280,4 +281,24 @@ test('commands ban, show people and their sessions, log them out, and read the a
   expect(await run(`audit --user ${carol.id}`)).toContain('purge_requested')
   const checked = JSON.parse(await run('check --json'))
   expect(checked).toContainEqual({ subject: 'TLS', state: 'ok', message: 'off' })
+})
+
+test('a ban of a network passes over ended sessions in short writes', async () => {
+  const ada = await service.register('ended')
+  Object.assign(root, await service.login(root.email))
+  service.trust(root)
+  service.sqlite.run(
+    `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+     INSERT INTO sessions (id, user_id, ip, created_at, last_used_at, revoked_at)
+     SELECT printf('Z%025d', i), ?1, '192.0.5.1', ?2, ?2, ?2 FROM n`,
+    [ada.id, clock.now()],
+  )
+  let [transactions, isOver] = [0, false]
+  using _ = { [Symbol.dispose]: () => (isOver = true) }
+  watchRuns(() => {
+    if (!isOver && !service.sqlite.inTransaction) transactions++
+  })
+  const network = { kind: 'network', value: '192.0.5.0/24' }
+  expect((await asRoot('POST', bans, network)).status).toBe(201)
+  expect(transactions).toBeGreaterThan(20)
 })

@@ -62,6 +62,9 @@ export const banView = ({ createdAt, until, ...row }: BanRow): Static<typeof Ban
 /** A network is parsed when it is first compared. */
 const loaded = (row: BanRow) => ({ ...row, network: lazy(() => parseNetwork(row.value)) })
 
+/** Sessions; a few milliseconds. */
+const examinedPerWrite = 500
+
 const loopback = ['127.0.0.1', '::1']
 
 export type Bans = ReturnType<typeof createBans>
@@ -118,13 +121,13 @@ export function createBans(core: Core, parts: AccountParts) {
   }
 
   function endSome(network: string, limit: number, after = ''): string | undefined {
-    const open = sessionStore.listOpen(after, limit)
-    for (const { id, userId, ip } of open) {
-      if (ip === null || !isWithinNetwork(ip, network)) continue
+    const some = sessionStore.listOrigins(after, limit)
+    for (const { id, userId, ip, revokedAt } of some) {
+      if (revokedAt !== null || ip === null || !isWithinNetwork(ip, network)) continue
       sessionStore.revoke(id, userId, clock.now())
       afterCommit(() => hub.closeSession(userId, id))
     }
-    return open.at(-1)?.id
+    return some.at(-1)?.id
   }
 
   function noteChange(action: 'ban_added' | 'ban_removed', row: BanRow, by: By) {
@@ -159,8 +162,8 @@ export function createBans(core: Core, parts: AccountParts) {
         noteChange('ban_added', added, by)
         return added
       })
-      if (kind === 'network')
-        await inPieces(write, (limit, last?: string) => endSome(value, limit, last))
+      const end = (limit: number, last?: string) => endSome(value, limit, last)
+      if (kind === 'network') await inPieces(write, end, { size: examinedPerWrite })
       return row
     },
     remove: (idText: string, by: By): Promise<void> =>

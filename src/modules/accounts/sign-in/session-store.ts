@@ -85,9 +85,9 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
      RETURNING session_id AS sessionId`,
   )
 
-  type OpenSession = Pick<SessionRow, 'id' | 'userId' | 'ip'>
-  const openSessions = sqlite.prepare<OpenSession, [string, number]>(
-    `SELECT id, user_id AS userId, ip FROM sessions WHERE id > ? AND revoked_at IS NULL ORDER BY id LIMIT ?`,
+  type Origin = Pick<SessionRow, 'id' | 'userId' | 'ip' | 'revokedAt'>
+  const origins = sqlite.prepare<Origin, [string, number]>(
+    `SELECT id, user_id AS userId, ip, revoked_at AS revokedAt FROM sessions WHERE id > ? ORDER BY id LIMIT ?`,
   )
   const statement = lazyStatements(sqlite)
   const firstOfUser = 'SELECT id FROM sessions WHERE user_id = ? ORDER BY id LIMIT ?'
@@ -166,8 +166,8 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
         sessions.ip,
         and(eq(sessions.userId, userId), isOpen, isNotNull(sessions.ip)),
       ),
-    /** Open sessions of all users, ordered by id, after `after`. */
-    listOpen: (after: string, limit: number) => openSessions.all(after, limit),
+    /** Sessions of all users, ordered by id, after `after`. Also ended ones: a million of them may be between two open ones. */
+    listOrigins: (after: string, limit: number) => origins.all(after, limit),
     endDevices(userId: string, now: number): void {
       revokeAll.run(now, userId, '')
       orm.delete(pushTokens).where(eq(pushTokens.userId, userId)).run()
