@@ -45,6 +45,7 @@ const bounded: Array<[step: RegExp, bound: string]> = [
     'a thousand people at most',
   ],
   [/^USE TEMP B-TREE .* INTO `?ticket_search`?/, 'the messages of one ticket'],
+  [/^SCAN ticket_search VIRTUAL TABLE INDEX 0:=: DELETE /, 'one row, by its number'],
   [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\)( RETURNING |$)/i, 'the rows of one write'],
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .* min\(seq\) AS seq FROM messages /, 'the open reports'],
   [/^SCAN outbox USING COVERING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],

@@ -264,7 +264,7 @@ async function visitNotifications({ clock, ask, list }: Guide, people: People) {
   return push
 }
 
-/** A file of a ticket, an unused one, one of a message, and one that an admin removes. */
+/** A file of a ticket, an unused one, one of so many messages that a job removes it, and one that an admin removes. */
 async function visitFiles({ service, ask, list }: Guide, { ada, bob, root }: People) {
   const put = () => upload(service, ada, 'x')
   const [used, , said, wrong] = [await put(), await put(), await put(), await put()]
@@ -274,7 +274,8 @@ async function visitFiles({ service, ask, list }: Guide, { ada, bob, root }: Peo
   await ask(ada, `POST ${own}`, ticket)
   const conversation = await service.openConversation(ada, bob)
   const message = { type: 'file', body: '', file_url: said.body.file_url }
-  await ask(ada, `POST /v1/chat/conversations/${conversation}/messages`, message)
+  for (let n = 0; n < 10; n++)
+    await ask(ada, `POST /v1/chat/conversations/${conversation}/messages`, message)
   await ask(ada, 'PATCH /v1/users/me', { avatar_url: said.body.file_url })
   await ask(ada, `DELETE /v1/files/${said.body.id}`)
   await ask(root, `DELETE /v1/admin/files/${wrong.body.id}`)

@@ -86,6 +86,7 @@ export function createFileStore(orm: Orm) {
     const reportIds = usedBy.flatMap((text) =>
       text.startsWith(reportPrefix) ? [text.slice(reportPrefix.length)] : [],
     )
+    if (reportIds.length === 0) return
     for (const row of orm.select().from(reports).where(inArray(reports.id, reportIds)).all()) {
       const excerpt = withoutPicture(row.excerpt, isOf)
       orm.update(reports).set({ excerpt }).where(eq(reports.id, row.id)).run()
