@@ -81,14 +81,21 @@ async function readBytes(body: ReadableStream<Uint8Array>, request: Request) {
   }
 }
 
+/** One chunk in a turn of the event loop: a sender can make a chunk of each byte, and Bun joins those of a turn. */
+export async function* inTurns(chunks: AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunks) {
+    yield chunk
+    await setImmediate()
+  }
+}
+
 async function readBounded(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of body) {
+  for await (const chunk of inTurns(body)) {
     size += chunk.byteLength
     if (size > maxBytes) throw tooLarge()
     chunks.push(chunk)
-    await setImmediate() // Bun joins what arrives meanwhile: a sender can make a chunk of each byte
   }
   return Buffer.concat(chunks)
 }

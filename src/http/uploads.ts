@@ -1,7 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import type { ReceivedFile, Upload } from '../files/storage.ts'
 import { AppError, fileTooLarge, invalidBody, invalidField } from '../lib/errors.ts'
-import { idleTimeoutSeconds, maxFormBytes } from './body.ts'
+import { idleTimeoutSeconds, inTurns, maxFormBytes } from './body.ts'
 
 type Connections = { timeout(request: Request, seconds: number): void } | null
 type Chunks = AsyncIterable<Uint8Array>
@@ -114,11 +113,10 @@ async function openForm(contentType: string) {
 
 async function* bounded(chunks: Chunks, maxBytes: number) {
   let size = 0
-  for await (const chunk of chunks) {
+  for await (const chunk of inTurns(chunks)) {
     size += chunk.byteLength
     if (size > maxBytes + maxFormBytes) throw fileTooLarge(maxBytes)
     yield chunk
-    await setImmediate() // Bun joins what arrives meanwhile: a sender can make a chunk of each byte
   }
 }
 
