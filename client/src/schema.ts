@@ -2254,6 +2254,10 @@ export interface DueTickets {
    * Tickets that the next run deletes.
    */
   due: number
+  /**
+   * Tickets as old that stay as long as a report is open.
+   */
+  held: number
 }
 export interface Retention {
   messages: DueMessages

@@ -186,7 +186,7 @@ export const totpFactors = sqliteTable(
   'totp_factors',
   {
     userId: key('user_id', () => users.id, 'cascade'),
-    /** Base32. Of an unconfirmed factor those of all calls, separated by spaces. */
+    /** Base32. An unconfirmed factor has the secrets of the last calls, separated by spaces. */
     secret: text('secret').notNull(),
     /** Null until the first code has proved that the authenticator works. */
     confirmedAt: time('confirmed_at'),
@@ -297,11 +297,11 @@ export const outbox = sqliteTable(
   ],
 )
 
-/** Idempotency keys of requests that create what is kept without one. */
+/** Idempotency keys of requests that create things without a key of their own. */
 export const idempotencyKeys = sqliteTable(
   'idempotency_keys',
   {
-    /** Of the client, the kind of thing and the key. */
+    /** SHA-256 of the client, the kind of thing and the key. */
     hash: text('hash').primaryKey(),
     contentHash: text('content_hash').notNull(),
     /** The id of what was created. */

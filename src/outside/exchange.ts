@@ -1,4 +1,4 @@
-import { hostOf, mustBeAnswered } from './names.ts'
+import { hostnameOf, mustBeAnswered } from './names.ts'
 
 /** A response; `text` is the start of the body. */
 export type Answer = { status: number; retryAfter: string | null; text: string }
@@ -18,7 +18,7 @@ const isProxied = Object.keys(Bun.env).some((name) => /^https?_proxy$/i.test(nam
 
 /** Like `fetch`, but silent name servers block no thread. */
 export async function fetchNamed(url: string | URL, request: Limited): Promise<Response> {
-  if (!isProxied) await unlessAborted(request.signal, mustBeAnswered(hostOf(url)))
+  if (!isProxied) await unlessAborted(request.signal, mustBeAnswered(hostnameOf(url)))
   return fetch(url, request)
 }
 

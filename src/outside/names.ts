@@ -5,19 +5,19 @@ import { createLru } from '../lib/lru.ts'
 const rememberedMilliseconds = 5_000
 const answeredUntil = createLru<number>(1_000)
 
-/** The host of a URL, an IPv6 address without brackets. */
-export const hostOf = (url: string | URL): string =>
+/** The host name of a URL, an IPv6 address without brackets. */
+export const hostnameOf = (url: string | URL): string =>
   new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
 
 /** Rejects when the name servers are silent. The system's resolver would then block a thread of the runtime until it gives
  *  up; there are as many as cores, at least two, and each sync of the database needs one.
- *  @param resolver reads the name servers of this moment
+ *  @param resolver by default one that reads the name servers of this moment
  *  @throws Error with the code ETIMEOUT */
-export async function mustBeAnswered(host: string, resolver = new Resolver()): Promise<void> {
+export async function mustBeAnswered(host: string, resolver?: Resolver): Promise<void> {
   if (isIP(host) !== 0 || (answeredUntil.get(host) ?? 0) > performance.now()) return
   // The first knows the hosts of this machine, but reads the name servers once.
   const known = Bun.dns.lookup(host, { backend: 'c-ares' })
-  const answered = resolver.resolve4(host).catch(unlessSilent)
+  const answered = (resolver ?? new Resolver()).resolve4(host).catch(unlessSilent)
   await Promise.any([known, answered]).catch(({ errors }: AggregateError) => {
     throw errors[1]
   })

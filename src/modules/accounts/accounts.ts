@@ -210,6 +210,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
           const user = base.store.find(userId)
           // An admin may have given the account to somebody.
           const isGuest = user?.deletedAt === null && user.email.endsWith('.invalid')
+          // A purge, because the desk would keep the tickets.
           if (isGuest) base.remove(user, by, true)
         })
         return undefined

@@ -284,28 +284,22 @@ export const SystemState = Schema('System', {
 
 export type SystemState = Static<typeof SystemState>
 
-const due = (what: string) => ({
-  days: Count(365, 'The setting; 0 keeps everything.'),
-  due: Count(1_200, `${what} that the next run deletes.`),
-})
+const due = (what: string) =>
+  Schema(`Due${what}`, {
+    days: Count(365, 'The setting; 0 keeps everything.'),
+    due: Count(1_200, `${what} that the next run deletes.`),
+    held: Count(0, `${what} as old that stay as long as a report is open.`),
+  })
 
 export const Retention = Schema('Retention', {
-  messages: Schema('DueMessages', {
-    ...due('Messages'),
-    held: Count(0, 'Messages as old that stay as long as a report is open.'),
-  }),
-  tickets: Schema('DueTickets', due('Tickets')),
+  messages: due('Messages'),
+  tickets: due('Tickets'),
   last_run_at: Nullable(Timestamp),
   next_run_at: Nullable({ ...Timestamp, description: 'Null when both settings are 0.' }),
 })
 export type Retention = Static<typeof Retention>
 
 export function retentionView(survey: Awaited<ReturnType<RetentionSurvey>>): Retention {
-  const { messages, tickets, lastRunAt, nextRunAt } = survey
-  return {
-    messages,
-    tickets: { days: tickets.days, due: tickets.due },
-    last_run_at: timeOrNull(lastRunAt),
-    next_run_at: timeOrNull(nextRunAt),
-  }
+  const { lastRunAt, nextRunAt, ...due } = survey
+  return { ...due, last_run_at: timeOrNull(lastRunAt), next_run_at: timeOrNull(nextRunAt) }
 }

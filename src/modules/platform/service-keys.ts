@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
-import { createOnce } from '../../db/once.ts'
+import { once } from '../../db/once.ts'
 import { parseTime } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
@@ -24,7 +24,6 @@ const useIntervalMilliseconds = 60_000
 export function createServiceKeys(core: Core) {
   const { write, afterCommit, audit, newId, clock } = core
   const store = createServiceKeyStore(core.orm)
-  const once = createOnce(core)
   let live = new Map<string, LiveKey>()
   reload()
 
@@ -89,7 +88,7 @@ export function createServiceKeys(core: Core) {
       }
       const { row, replayed } = await write(() => {
         const creation = { by, kind: 'service_key', key: idempotencyKey, content }
-        const made = once(creation, { find: store.find, make })
+        const made = once(core, creation, { find: store.find, make })
         if (made.replayed) replaceUnused(made.row, hash)
         afterCommit(reload)
         return made

@@ -16,7 +16,7 @@ import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
-import { createOnce } from '../../db/once.ts'
+import { once } from '../../db/once.ts'
 import { cannedReplies } from '../../db/schema.ts'
 import { listById } from '../../db/statements.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
@@ -55,7 +55,6 @@ const CannedReply = Schema('CannedReply', {
 /** Prepared replies of the desk. They have no rules, so the routes read and write the rows without a service. */
 export function cannedReplyRoutes(core: Core) {
   const { orm, write, newId, audit } = core
-  const once = createOnce(core)
   const { id } = cannedReplies
   const isNamed = (text: string) => eq(id, parseId(text) ?? '')
 
@@ -91,7 +90,7 @@ export function cannedReplyRoutes(core: Core) {
           return recorded(made.returning().get(), 'canned_reply_created', by)
         }
         const { row, replayed } = await write(() =>
-          once({ by, kind: 'canned_reply', key, content }, { find, make }),
+          once(core, { by, kind: 'canned_reply', key, content }, { find, make }),
         )
         markReplayed(set.headers, replayed)
         return row

@@ -8,7 +8,7 @@ import {
   unlessAborted,
   within,
 } from '../../outside/exchange.ts'
-import { hostOf, mustBeAnswered } from '../../outside/names.ts'
+import { hostnameOf, mustBeAnswered } from '../../outside/names.ts'
 
 const usualTimeoutMilliseconds = 15_000
 const readBytes = 1_024
@@ -45,7 +45,7 @@ export function createPost(options: Options): Post {
   return (text, { headers, body, signal: stopped }) =>
     within(timeoutMilliseconds, stopped, async (signal) => {
       const url = new URL(text)
-      const addresses = await findAllowed(hostOf(url), options, signal)
+      const addresses = await findAllowed(hostnameOf(url), options, signal)
       return postToFirst(url, addresses, {
         method: 'POST',
         headers: { ...headers, Host: url.host },
@@ -60,7 +60,7 @@ export function createPost(options: Options): Post {
 
 /** The certificate must match the host name, although the connection goes to an address. */
 function tlsOf(url: URL) {
-  const serverName = hostOf(url)
+  const serverName = hostnameOf(url)
   return { rejectUnauthorized: true, ...(isIP(serverName) === 0 && { serverName }) }
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
-import { createOnce } from '../../db/once.ts'
+import { once } from '../../db/once.ts'
 import { inPieces } from '../../db/pieces.ts'
 import type { Job } from '../../jobs/outbox.ts'
 import { day } from '../../lib/clock.ts'
@@ -30,7 +30,6 @@ type Action = Extract<AuditAction, `webhook_${string}`>
 /** Administration of webhooks. Each change is recorded in the audit log. */
 export function createWebhookService(core: Core, { store, send, onChanged }: Parts) {
   const { config, write, afterCommit, audit, outbox, newId, clock } = core
-  const once = createOnce(core)
 
   /** @throws not_found */
   const mustFind = (idText: string): WebhookRow => getById(idText, store.find)
@@ -69,11 +68,10 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       }
       const make = (): WebhookRow => {
         if (store.count() >= maxWebhooks) throw new AppError('too_many_webhooks')
-        const secret = newSecret()
         const webhook = store.insert({
           id: newId(),
           ...content,
-          secret,
+          secret: newSecret(),
           ...initialState,
           createdAt: clock.now(),
         })
@@ -82,7 +80,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         return webhook
       }
       const { find } = store
-      return write(() => once({ by, kind: 'webhook', key, content }, { find, make }))
+      return write(() => once(core, { by, kind: 'webhook', key, content }, { find, make }))
     },
 
     list: store.list,
