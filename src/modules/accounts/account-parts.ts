@@ -37,7 +37,6 @@ export type OnReachChanged = (userId: string) => void
 
 type Parts = {
   passwordCost: Argon2Cost | undefined
-  /** Removes a user's data from the other modules, inside the write that removes the account. */
   forget: (userId: string) => void
   onReachChanged: OnReachChanged
 }
@@ -62,7 +61,6 @@ export function createAccountParts(core: Core, parts: Parts) {
     core.afterCommit(() => core.hub.closeUser(userId, mayStay))
   }
 
-  /** @param avatarUrl the new picture; undefined if it did not change */
   function publish(type: UserEvent, id: string, avatarUrl?: string | null) {
     const picture = avatarUrl === undefined ? {} : { fileUrl: avatarUrl }
     core.events.publish({ type, ids: { user_id: id }, ...picture })
@@ -81,7 +79,6 @@ export function createAccountParts(core: Core, parts: Parts) {
     publish('user.updated', after.id, hasNewPicture ? after.avatarUrl : undefined)
   }
 
-  /** Queues a mail to a user, inside a `write`. */
   function queueMail(kind: MailJob, { id, email }: Pick<UserRow, 'id' | 'email'>): void {
     core.outbox.add(kind, { user_id: id, address_hash: hashAddress(email) })
   }
@@ -115,8 +112,7 @@ export function createAccountParts(core: Core, parts: Parts) {
       const owner = store.findByEmail(email)
       return (owner ? owner.id !== userId : false) || oneTimeTokens.isReserved(email, userId)
     },
-    /** Adds an account, inside a `write`. By default its name is the local part of the address.
-     *  @throws email_taken */
+    /** Its name is by default the local part of the address. */
     insert(user: NewAccount): UserRow {
       const { email } = user
       if (oneTimeTokens.isReserved(email)) throw new AppError('email_taken')
@@ -130,7 +126,6 @@ export function createAccountParts(core: Core, parts: Parts) {
       publish('user.created', row.id, row.avatarUrl ?? undefined)
       return row
     },
-    /** Called inside a `write`. */
     removeFactor(user: UserRow, by: By): void {
       factors.deleteOfUser(user.id)
       factorChanged(user, 'totp_disabled', by)
@@ -146,9 +141,8 @@ export function createAccountParts(core: Core, parts: Parts) {
       changeAccess(id, { ...profile, passwordHash: noPassword, isProvisional: false })
       core.audit.record({ action: 'account_adopted', ...by, target: { type: 'user', id } })
     },
-    /** Deletes an account, inside a `write`. A job deletes its rows in the large tables.
-     *  @param isPurge whether the job also deletes what the user has written
-     *  @throws last_admin */
+    /** A job deletes its rows in the large tables.
+     *  @param isPurge whether the job also deletes what the user has written */
     remove(user: UserRow, by: By, isPurge = false): void {
       const { id } = user
       mustNotBeLastAdmin(user)

@@ -87,7 +87,6 @@ declare module '../../jobs/outbox.ts' {
     totp_disabled_mail: AccountMail
     /** To the new address, which `address_hash` identifies. */
     email_change_mail: AccountMail
-    /** To the former address. */
     email_changed_mail: AccountMail
     /** `removed` counts what a purge has removed so far, by kind. */
     erasure: { user_id: string; is_purge: boolean; removed?: Record<string, string> }
@@ -97,7 +96,6 @@ declare module '../../jobs/outbox.ts' {
 
 type Neighbours = {
   mailer: Mailer
-  /** Modules whose personal data is exported and removed with the account. */
   others: readonly Module[]
   onReachChanged: OnReachChanged
   passwordCost: Argon2Cost | undefined
@@ -154,7 +152,6 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       },
     })
   }
-  /** Counts what a purge would remove. */
   async function countPurged({ id }: UserRow): Promise<PurgeCounts> {
     const counts = { messages: 0, broadcasts: 0, files: 0, tickets: 0, reports: 0 }
     for (const { purge } of others) {
@@ -167,8 +164,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     }
     return counts
   }
-  /** Records how much was removed. The job counts it in the same writes, so that a kill loses nothing of it. A purge whose
-   *  job is discarded removes no more. */
+  /** The job counts in the same writes, so that a kill loses nothing. A purge whose job is discarded removes no more. */
   async function purge(id: string, job: OutboxJobs['erasure'], isStopping: () => boolean) {
     const { user_id: userId, removed: details = {} } = job
     type Progress = { last: string; total: number }
@@ -242,7 +238,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
         base.publishChange(user)
         return true
       }),
-    /** Clears a user's picture after its file was deleted. Called inside a `write`. */
+    /** Called inside a `write`. */
     dropPicture(userId: string): void {
       const user = base.store.find(userId)
       if (!user) return
@@ -257,8 +253,6 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     },
     resolveUser: userAdmin.resolve,
     upsertUser: userAdmin.upsert,
-    /** Creates a user without a password for a day, and begins a session.
-     *  @throws banned */
     async createGuest(person: NewPerson, request: Request, ip: string) {
       bans.mustNotBeBanned(storedEmail(person.email), ip)
       // No address: a removal erases only those of entries by the removed person.

@@ -16,7 +16,6 @@ type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
 export const Export = Body('Export', { user: ManagedUser, sessions: Type.Array(Session) })
 
-/** @param signal of the request */
 export type SendExport = (
   user: UserRow,
   reader: { user: UserPrincipal; byUser: ByUser },
@@ -31,9 +30,8 @@ export async function* whileAllowed<T>(pieces: AsyncIterable<T>, isAllowed: () =
   }
 }
 
-/** Streams all data of a user as one JSON object, at the reader's pace. */
+/** At the reader's pace. */
 export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {
-  /** The running export of each user: when it was last read. */
   const running = new Map<string, { readAt: number }>()
 
   // After a minute without a read, another export may have replaced this one.
@@ -53,9 +51,6 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
   }
 
   return {
-    /** @param user the first section of the export
-     *  @param signal of the request
-     *  @throws quota_exceeded: one export at a time and five an hour for each user */
     async begin(userId: string, user: object, by: ByUser, signal: AbortSignal) {
       const wait = (running.get(userId)?.readAt ?? 0) + unreadMilliseconds - clock.now()
       if (wait > 0) throw throttled('quota_exceeded', wait)
@@ -75,7 +70,7 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
   }
 }
 
-/** Yields one JSON object in pieces, section by section. Pauses for the event loop every few rows, omitted ones included. */
+/** Pauses for the event loop every few rows, omitted ones included. */
 async function* piecesOf(user: object, sections: Record<string, Iterable<unknown>>) {
   let piece = `{"user":${JSON.stringify(user)}`
   let rows = 0

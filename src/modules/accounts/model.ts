@@ -55,7 +55,6 @@ export const registration = {
   ),
 }
 
-/** The display name of a user who gave none: the local part of the address. */
 export function localPart(email: string): string {
   return email.slice(0, email.indexOf('@'))
 }

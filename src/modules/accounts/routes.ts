@@ -56,7 +56,6 @@ const visitor = operations('Accounts', { access: 'public' })
 const newcomer = operations('Accounts', { access: 'public', limit: 'register' })
 const returning = operations('Accounts', { access: 'public', limit: 'login' })
 const user = operations('Accounts', { access: 'user' })
-/** Routes that require the password, in the body or by an earlier confirmation. */
 const owner = (unless: string, minutes = recentlyConfirmed.minutes) =>
   operations('Accounts', { access: 'user', confirm: { minutes, unless } })
 const changingPassword = owner('current_password')

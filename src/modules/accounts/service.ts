@@ -13,7 +13,6 @@ import type { LoginThrottle } from './sign-in/passwords.ts'
 import type { Client, GivenPassword, Sessions } from './sign-in/sessions.ts'
 import type { UserChanges, UserRow } from './store.ts'
 
-/** Actions that make a client address known for `knownFor` milliseconds. */
 const knownBy = ['login_succeeded', 'user_registered', 'password_reset'] as const
 const knownFor = 30 * day
 
@@ -59,7 +58,7 @@ export function createAccountService(core: Core, parts: Parts) {
     })
   }
 
-  /** Returns the user, or why the login is refused. Consumes the code. */
+  /** Consumes the code. */
   function admit(user: UserRow | undefined, code: string | null | undefined) {
     if (user?.disabledAt !== null) return 'invalid_credentials' as const
     if (!factors.isOn(user.id)) return user
@@ -83,8 +82,6 @@ export function createAccountService(core: Core, parts: Parts) {
   }
 
   return {
-    /** Creates an account, queues the verification mail in the same transaction, and begins a session.
-     *  @throws registration_closed · banned · email_taken */
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
       const mustBeAdmitted = () => {
         if (core.settings.get('registration') === 'off') throw new AppError('registration_closed')
@@ -103,15 +100,13 @@ export function createAccountService(core: Core, parts: Parts) {
       return sessions.authenticated(session)
     },
 
-    /** Issues a token for the page that creates the first admin, and revokes earlier ones; undefined if there is an admin. */
+    /** Revokes earlier ones; undefined if there is an admin. */
     offerSetUp: (): Promise<string | undefined> =>
       write(() => {
         oneTimeTokens.revoke('set_up', null)
         return store.hasAdmin() ? undefined : oneTimeTokens.issue('set_up')
       }),
 
-    /** Creates the first admin, with a verified address, and begins a session.
-     *  @throws validation_error (`token`: wrong, used, expired, or an admin exists) · email_taken */
     async setUp(form: SetUp, locale: Locale, client: Client) {
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
@@ -125,9 +120,7 @@ export function createAccountService(core: Core, parts: Parts) {
       return sessions.authenticated(session)
     },
 
-    /** Begins a session. All wrong credentials get the same response after the same time; only the right password reveals
-     *  a second factor. A wrong code counts as a failure like a wrong password.
-     *  @throws banned · invalid_credentials · totp_required · totp_invalid · login_throttled (too many failures for this address) */
+    /** All wrong credentials get the same response after the same time; only the right password reveals a factor. */
     async login({ email, ...attempt }: Credentials, client: Client) {
       const address = normalizeEmail(email)
       const name = address ?? email.slice(0, 254)
@@ -144,7 +137,7 @@ export function createAccountService(core: Core, parts: Parts) {
 
     get: store.own,
 
-    /** @throws session_ended (also since the request began: the account may have been adopted) */
+    /** The account may have been adopted since the request began. */
     update: (principal: UserPrincipal, changes: UserChanges): Promise<UserRow> =>
       write(() => {
         const { userId } = principal
@@ -155,8 +148,6 @@ export function createAccountService(core: Core, parts: Parts) {
         return store.own(userId)
       }),
 
-    /** Deletes the account. Its messages stay, shown as from a deleted user.
-     *  @throws invalid_credentials (wrong password) · last_admin */
     async remove(principal: UserPrincipal, password: GivenPassword, ip: string): Promise<void> {
       const { userId } = principal
       const confirmed = await sessions.confirm(principal, password, ip)

@@ -50,14 +50,13 @@ export function createAccountStore(orm: Orm) {
       }
     },
     find,
-    /** The user's own row.
-     *  @throws session_ended (it was deleted) */
+    /** @throws session_ended when it was deleted */
     own(id: string): UserRow {
       const user = find(id)
       if (user?.deletedAt !== null) throw new AppError('session_ended')
       return user
     },
-    /** Names by id; unknown and deleted users are missing. */
+    /** Unknown and deleted users are missing. */
     namesOf(ids: readonly string[]): ReadonlyMap<string, string> {
       if (ids.length === 0) return new Map()
       return new Map(
@@ -83,10 +82,9 @@ export function createAccountStore(orm: Orm) {
   }
 }
 
-/** Stored instead of a hash; matches no password. */
 export const noPassword = 'none'
 
-/** Overwrites the personal data in a user's row. */
+/** No personal data stays in the row. */
 export const erased = (id: string, now: number): UserChanges => ({
   email: `deleted:${id}`, // no valid address, so nobody can register it
   displayName: 'Deleted user',
@@ -105,7 +103,6 @@ export const erased = (id: string, now: number): UserChanges => ({
 
 export function createKeyStore(orm: Orm) {
   return {
-    /** Oldest first. */
     list: (): SigningKeyRow[] =>
       orm
         .select()
@@ -118,7 +115,6 @@ export function createKeyStore(orm: Orm) {
     update(kid: string, changes: Partial<SigningKeyRow>) {
       orm.update(signingKeys).set(changes).where(eq(signingKeys.kid, kid)).run()
     },
-    /** Deletes keys retired at or before `time` (ms since the epoch). */
     deleteRetired(time: number) {
       orm.delete(signingKeys).where(lte(signingKeys.retiredAt, time)).run()
     },

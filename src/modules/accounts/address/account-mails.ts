@@ -43,7 +43,6 @@ export function createMailJobs(
     parts.publishChange(user)
   }
 
-  /** @param alsoWrite runs in the write that stores the token */
   async function sendLink(
     user: UserRow,
     run: Run,
@@ -63,8 +62,7 @@ export function createMailJobs(
     return renderMail(settings, purpose, { to, id, link })
   }
 
-  /** Mails a link for a change of address, unless the change was revoked. A refused address is ignored: it is not (or no
-   *  longer) the address of the profile. */
+  /** A refused address is ignored: it is not (or no longer) the address of the profile. */
   async function sendChange({ payload, run }: Job, purpose: 'change_email' | 'undo_email') {
     const { user_id, address_hash } = payload
     const user = store.find(user_id)
@@ -87,7 +85,6 @@ export function createMailJobs(
     return send(user.id, { ...run, deliver: ignoringRefusal }, mail)
   }
 
-  /** @returns undefined if the user was deleted or has changed the address */
   function recipient({ user_id, address_hash }: AccountMail): UserRow | undefined {
     const user = store.find(user_id)
     return user && hashAddress(user.email) === address_hash ? user : undefined

@@ -21,8 +21,7 @@ export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
 /** A code is one of a million, so it is void after this many wrong attempts. */
 const maxFailures = 5
 
-/** Tokens of one-time links (256 random bits) and mailed codes (six digits), of which only the hash is stored. Call changes
- *  inside a `write`. */
+/** Tokens of one-time links (256 random bits) and mailed codes (six digits), of which only the hash is stored. */
 export function createOneTimeTokens({ orm, clock }: Core) {
   const live = (purpose: TokenPurpose, token: string) =>
     and(
@@ -35,7 +34,6 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, purpose))
 
   return {
-    /** @returns the token, which is not stored */
     issue(
       purpose: TokenPurpose,
       holder?: { id: string; email: string },
@@ -47,22 +45,19 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       orm.insert(oneTimeTokens).values(row).run()
       return token
     },
-    /** Finds the row of a token without consuming it.
-     *  @throws validation_error (`token`) when it is wrong, used or expired */
+    /** Consumes nothing. */
     check(purpose: TokenPurpose, token: string) {
       const row = orm.select().from(oneTimeTokens).where(live(purpose, token)).get()
       if (!row) throw invalidField('token', 'token')
       return row
     },
-    /** Consumes a token.
-     *  @throws validation_error (`token`) when it is wrong, used or expired */
+    /** Consumes a token. */
     redeem(purpose: TokenPurpose, token: string) {
       const row = orm.delete(oneTimeTokens).where(live(purpose, token)).returning().get()
       if (!row) throw invalidField('token', 'token')
       return row
     },
-    /** Creates the user's code for a confirmation of a session, which replaces an earlier one.
-     *  @returns the code, which is not stored */
+    /** Replaces an earlier code. */
     issueCode({ id: userId, email }: { id: string; email: string }, sessionId: string): string {
       const code = String(randomInt(1_000_000)).padStart(6, '0')
       this.revoke('confirm', userId)
@@ -71,8 +66,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       orm.insert(oneTimeTokens).values({ hash, purpose: 'confirm', userId, email, expiresAt }).run()
       return code
     },
-    /** Consumes the user's code.
-     *  @returns false for a wrong or expired one, or one of another session; the fifth failure voids the code */
+    /** False also for a code of another session. The fifth failure voids the code. */
     redeemCode({ userId, sessionId }: UserPrincipal, text: string): boolean {
       const { expiresAt, failures } = oneTimeTokens
       const row = orm
@@ -85,7 +79,6 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       if (row && (isMatch || row.failures >= maxFailures)) this.revoke('confirm', userId)
       return isMatch
     },
-    /** The addresses of a user's live tokens; `expiresAt` in ms since the epoch. */
     list(purpose: TokenPurpose, userId: string): { email: string; expiresAt: number }[] {
       const { email, expiresAt } = oneTimeTokens
       const rows = orm
@@ -96,7 +89,6 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       // An address may have several tokens, one for each mail.
       return [...new Map(rows.map((row) => [row.email, row])).values()]
     },
-    /** Whether the address is reserved for a user other than `userId`, who may undo a change of address. */
     isReserved(email: string, userId = ''): boolean {
       // The purpose must be a literal: the partial index holds only these tokens.
       const reserved = sql`${oneTimeTokens.purpose} = 'undo_email'`
@@ -116,7 +108,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     deleteOfUser(userId: string): void {
       orm.delete(oneTimeTokens).where(eq(oneTimeTokens.userId, userId)).run()
     },
-    /** Revokes a user's tokens for a purpose; null revokes those without a user. */
+    /** Null revokes those without a user. */
     revoke(purpose: TokenPurpose, userId: string | null): void {
       const own = sql`${oneTimeTokens.userId} IS ${userId}`
       orm

@@ -18,8 +18,6 @@ export type Recovery = ReturnType<typeof createRecovery>
 
 type Parts = AccountParts & { throttle: LoginThrottle; bans: Bans; sessions: Sessions }
 
-/** Changes of the password and of the e-mail address: a link to the new address confirms one, a link to the former address
- *  undoes it. */
 export function createRecovery(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core
   const { store, sessionStore, factors, oneTimeTokens, passwords, throttle } = parts
@@ -32,8 +30,7 @@ export function createRecovery(core: Core, parts: Parts) {
     return user
   }
 
-  /** Marks the address as verified; the role `user` becomes `verified_user`.
-   *  @param user the row before this `write` */
+  /** @param user the row before this `write` */
   function markVerified(user: UserRow, ip: string) {
     store.update(user.id, { emailBouncedAt: null, emailVerified: true })
     if (!user.emailVerified) {
@@ -67,7 +64,6 @@ export function createRecovery(core: Core, parts: Parts) {
     return { user, email, expiresAt }
   }
 
-  /** Sets the address, which the token has verified, and revokes the links and codes mailed before. */
   function setEmail(user: UserRow, email: string, ip: string) {
     store.update(user.id, { email })
     const purposes = ['verify_email', 'reset_password', 'change_email', 'confirm'] as const
@@ -80,8 +76,6 @@ export function createRecovery(core: Core, parts: Parts) {
     audit.mustHaveLeft(userId, 'email_change_requested', requestsPerHour)
 
   return {
-    /** Marks the address that a token was mailed to as verified; the role `user` becomes `verified_user`.
-     *  @throws validation_error (`token`: wrong, used, expired, or for a former address) */
     verifyEmail: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
         const user = holder(oneTimeTokens.redeem('verify_email', token))
@@ -89,8 +83,7 @@ export function createRecovery(core: Core, parts: Parts) {
         return store.own(user.id)
       }),
 
-    /** Sends the verification mail again, unless the address is verified.
-     *  @throws mail_throttled: at most 1 a minute and 5 a day, the first one included */
+    /** At most 1 a minute and 5 a day, the first one included. */
     async resendVerification(userId: string, ip: string): Promise<void> {
       await write(() => {
         const user = store.own(userId)
@@ -114,10 +107,7 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** Sets a new password, verifies the address and ends every session. If the address was never verified before, removes
-     *  what the registrant has set.
-     *  @throws validation_error (`token`: wrong, used or expired; `password`: easily guessed, which does not consume the
-     *  token) */
+    /** Removes what the registrant has set if the address was never verified. A refused password keeps the token. */
     async resetPassword({ token, password }: PasswordReset, ip: string): Promise<void> {
       const owner = holder(oneTimeTokens.check('reset_password', token))
       if (isGuessable(password, owner)) throw invalidField('password', 'guessable_password')
@@ -139,9 +129,7 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** Sets a new password and ends the other sessions.
-     *  @throws invalid_credentials (wrong current password) · login_throttled · validation_error (`new_password`:
-     *  easily guessed) · quota_exceeded (5 an hour) */
+    /** At most 5 an hour. */
     async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
       const { userId, sessionId } = principal
       const { current_password: current, new_password: password } = change
@@ -158,10 +146,7 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** Mails a link to the new address. Only that address learns whether it belongs to an account. A later request replaces
-     *  an earlier one.
-     *  @throws invalid_credentials (wrong password) · login_throttled · validation_error (`new_email`: the current one)
-     *  · banned · mail_throttled (1 a minute and 5 a day to one address) · quota_exceeded (5 an hour) */
+    /** Only the new address learns whether it belongs to an account. At most 5 an hour, and 5 a day to one address. */
     async requestEmailChange(
       principal: UserPrincipal,
       body: EmailChangeBody,
@@ -187,9 +172,7 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** Sets the address that the token was mailed to, as verified, and mails the former address if that was verified. A
-     *  change back to a former address revokes the links that undo the changes since.
-     *  @throws validation_error (`token`: wrong, used, expired or revoked) · banned · email_taken (since the request) */
+    /** A change back to a former address revokes the links that undo the changes since. */
     confirmEmail: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
         const { user, email } = redeemChange('change_email', token)
@@ -211,10 +194,7 @@ export function createRecovery(core: Core, parts: Parts) {
         return store.own(user.id)
       }),
 
-    /** Restores the former address as verified, because the account may be in other hands: ends every session, removes the
-     *  password and a second factor enabled after the change, and mails a link for a new password. Later changes can no
-     *  longer be undone.
-     *  @throws validation_error (`token`: wrong, used or expired) */
+    /** The account may be in other hands: ends every session, removes the password and a factor enabled since. */
     undoEmailChange: (token: string, ip: string): Promise<void> =>
       write(() => {
         const { user, email, expiresAt } = redeemChange('undo_email', token)

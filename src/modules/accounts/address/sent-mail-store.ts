@@ -48,8 +48,6 @@ export function createSentMails({ orm, clock }: Core, hashAddress: AddressHash) 
   }
 
   return {
-    /** Counts a mail, inside a `write`.
-     *  @returns false over the limit */
     take: (kind: CountedMail, address: string): boolean => wait(kind, address) === 0,
     mustTake(kind: CountedMail, address: string): void {
       const milliseconds = wait(kind, address)

@@ -69,8 +69,7 @@ const loopback = ['127.0.0.1', '::1']
 
 export type Bans = ReturnType<typeof createBans>
 
-/** Mail domains with their subdomains, addresses and networks from which nobody may register or log in. They are kept in
- *  memory; of an address only the keyed hash is stored. */
+/** Kept in memory; of an address only the keyed hash is stored. */
 export function createBans(core: Core, parts: AccountParts) {
   const { hashAddress, sessionStore } = parts
   const { write, afterCommit, audit, hub, newId, clock } = core
@@ -79,7 +78,6 @@ export function createBans(core: Core, parts: AccountParts) {
 
   const isOver = ({ until }: Pick<BanRow, 'until'>) => until !== null && until <= clock.now()
 
-  /** The stored form of a value; undefined when it is invalid. */
   function stored(kind: BanKind, text: string): string | undefined {
     const value = text.trim().toLowerCase()
     if (kind === 'network') return networkText(value)
@@ -88,7 +86,6 @@ export function createBans(core: Core, parts: AccountParts) {
     return email && hashAddress(email)
   }
 
-  /** Hashes the address once, for any number of bans. */
   function coversEmail(email: string) {
     const domain = `.${email.split('@')[1]}`
     const hash = lazy(() => hashAddress(email))
@@ -105,8 +102,7 @@ export function createBans(core: Core, parts: AccountParts) {
       .some((ban) => (ban.kind === 'network' ? isWithin(ban.network()) : isOfEmail(ban)))
   }
 
-  /** @throws validation_error for a ban that would lock out an admin, also one who is logged in from a network, its author,
-   *  or everybody behind a proxy */
+  /** A ban may not lock out an admin, also one who is logged in from the network, its author, or all behind a proxy. */
   function mustSpareOurs(kind: BanKind, value: string, ip: string | undefined) {
     const admins = parts.store.listAdmins()
     if (admins.some(({ email }) => coversEmail(email)({ kind, value })))
@@ -148,8 +144,7 @@ export function createBans(core: Core, parts: AccountParts) {
     mustNotBeBanned(email: string | undefined, ip: string): void {
       if (isBanned(email, ip)) throw new AppError('banned')
     },
-    /** Adds or changes a ban, and ends the sessions of a network.
-     *  @throws validation_error (`value`: invalid, or covers an admin, the client or this machine; `until`: in the past) */
+    /** Ends the sessions of a network. */
     async add({ kind, reason = null, ...given }: Static<typeof NewBan>, by: By): Promise<BanRow> {
       const value = stored(kind, given.value)
       const until = parseTime(given.until ?? '') ?? null
@@ -170,7 +165,7 @@ export function createBans(core: Core, parts: AccountParts) {
       write(() => {
         noteChange('ban_removed', getById(idText, store.delete), by)
       }),
-    /** Newest first. A value is found in the form in which it was given; it needs its kind. */
+    /** A value is found in the form in which it was given; it needs its kind. */
     list(kind: BanKind | undefined, value: string | undefined, range: ListRange) {
       const wanted = kind && value !== undefined ? (stored(kind, value) ?? '') : undefined
       return store.list(kind, wanted, range)

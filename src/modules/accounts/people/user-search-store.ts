@@ -8,7 +8,6 @@ import type { Role } from '../../../lib/vocabulary.ts'
 import type { UserRow } from '../store.ts'
 
 export type UserFilter = {
-  /** Any part of a name or an address, an id or an external id. */
   q?: string | undefined
   role?: Role | undefined
   isDisabled?: boolean | undefined
@@ -34,7 +33,6 @@ export function createUserSearchStore(orm: Orm) {
   }
 }
 
-/** @param after the id after which to continue */
 function matching(filter: UserFilter, after?: string) {
   const { q, role, isDisabled, isVerified } = filter
   const disabled = isDisabled ? isNotNull : isNull
@@ -54,9 +52,8 @@ function matching(filter: UserFilter, after?: string) {
   return or(found, ...hasId.map((condition) => and(condition, passes)))
 }
 
-/** The FTS5 query. The text is quoted, so that it cannot act as an operator. A text that is too short for the index must be
- *  the beginning of a name, of its second word or of an address. The index also contains the values of filters, so that its
- *  scan stops at the limit. */
+/** A text that is too short for the index must be the beginning of a name, of its second word or of an address. The
+ *  index also contains the values of filters, so that its scan stops at the limit. */
 function matchOf(q: string, { role, isDisabled, isVerified }: UserFilter): string {
   const text = q.normalize('NFC')
   const missing = Math.max(0, shortestPart - [...text].length)

@@ -16,7 +16,6 @@ export function createFactorStore(orm: Orm) {
       sqlite
         .query('SELECT 1 FROM totp_factors WHERE user_id = ? AND confirmed_at IS NOT NULL')
         .get(userId) !== null,
-    /** Stores the secrets of an unconfirmed factor. */
     upsert(userId: string, secret: string, now: number): void {
       const row = { secret, confirmedAt: null, lastStep: 0, createdAt: now, isProvisional: false }
       orm
@@ -28,8 +27,7 @@ export function createFactorStore(orm: Orm) {
     updateConfirmed(userId: string, now: number, isProvisional: boolean): void {
       orm.update(totpFactors).set({ confirmedAt: now, isProvisional }).where(own(userId)).run()
     },
-    /** Consumes the code of a time step, and all earlier ones. Other secrets of the factor are void.
-     *  @returns false when it was already consumed */
+    /** Consumes all earlier steps, too; other secrets of the factor are void. */
     useStep(userId: string, { secret, step: lastStep }: { secret: string; step: number }): boolean {
       const fresh = and(own(userId), lt(totpFactors.lastStep, lastStep))
       const used = orm.update(totpFactors).set({ secret, lastStep }).where(fresh).returning().all()

@@ -20,8 +20,7 @@ const modulusLength = 2_048
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>
 
-/** The RSA keys that sign access tokens. A key is first `next`, then `active`, then `retired`. The first start creates an
- *  active and a next one. */
+/** A key is first `next`, then `active`, then `retired`. */
 export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
   const store = createKeyStore(orm)
   if (store.list().length === 0) {
@@ -54,9 +53,8 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
     },
     list: store.list,
 
-    /** Activates the next key, retires the active one and creates a new next one. Sessions continue. An urgent rotation
-     *  (after a leak) withdraws the former keys and the access tokens that they signed.
-     *  @returns undefined when done, else the time (ms since the epoch) when the next key has been published for an hour */
+    /** An urgent rotation (after a leak) withdraws the former keys and the access tokens that they signed.
+     *  @returns undefined when done, else the time when the next key has been published for an hour */
     async rotate({ isUrgent, ...by }: By & { isUrgent: boolean }): Promise<number | undefined> {
       const made = await makeKey('next', clock.now())
       const readyAt = await write((): number | undefined => {
@@ -66,7 +64,6 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
         if (!next || !active) throw new Error('the database has no active and next signing key')
         const readyAt = next.createdAt + leastPublishedMilliseconds
         if (!isUrgent && readyAt > now) return readyAt
-        // Only the public half of a retired key is needed.
         store.update(active.kid, { state: 'retired', retiredAt: now, privateKey: '' })
         store.deleteRetired(isUrgent ? now : now - retiredPublishedMilliseconds)
         store.update(next.kid, { state: 'active', activatedAt: now })

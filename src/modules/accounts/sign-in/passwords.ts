@@ -11,7 +11,6 @@ import commonPasswords from '../common-passwords.txt' with { type: 'text' }
 export type Argon2Cost = {
   memoryKibibytes: number
   iterations: number
-  /** Replaces Bun's hasher. */
   hasher?: Pick<typeof Bun.password, 'hash' | 'verify'>
 }
 
@@ -28,19 +27,16 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
   const refused = () => new AppError('unavailable', { retryAfterSeconds })
   const limited = createSemaphore(permits, { maxWaiting, refused })
   const parameters = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$`
-  // Matches no password; its salt and digest have the usual lengths.
   const dummyHash = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
 
   return {
-    /** @param urgency `low` for users who are logged in already
-     *  @throws unavailable (503) when too many others wait */
+    /** @param urgency `low` for users who are logged in already */
     hash: (password: string, urgency?: Urgency): Promise<string> =>
       limited(
         () => hasher.hash(password, { algorithm: 'argon2id', memoryCost, timeCost }),
         urgency,
       ),
-    /** Compares a password with a hash. Without one it takes as long and returns false.
-     *  @throws unavailable (503) when too many others wait */
+    /** Without a hash it takes as long and returns false. */
     matches(password: string, hash: string | undefined, urgency?: Urgency): Promise<boolean> {
       const isHash = hash?.startsWith('$') === true // an account may have no password
       // Bun refuses an empty password at once, which would reveal it by the time; no account has this one.
@@ -55,8 +51,7 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
 // (BSD 3-Clause, Django Software Foundation and contributors; counted in breaches by Royce Williams), commonest first.
 let common: Set<string> | undefined
 
-/** Whether an attacker would guess a password first: it is common, or it is the owner's address, its local part, or their
- *  name. Ignores case. */
+/** Ignores case. */
 export function isGuessable(
   password: string,
   { email, displayName }: { email: string; displayName?: string },
@@ -92,9 +87,8 @@ export function createLoginThrottle({ clock, config }: Core) {
       .map(({ at, network }) => ({ at: Math.min(at, now), network }))
   }
 
-  /** Counts an attempt before its result is known, because attempts may be concurrent. `isKnown` is called only when the
-   *  attempt would be refused and may admit it, so that strangers cannot lock users out on their usual networks.
-   *  @throws login_throttled, for at most 60 s, after 20 failures in 15 minutes */
+  /** Counts before the result is known, because attempts may be concurrent. `isKnown` is called when the attempt would
+   *  be refused, so that strangers cannot lock users out on their usual networks. */
   function admit(name: string, ip: string, isKnown = () => false): void {
     if (!isOn) return
     const now = clock.now()
@@ -114,9 +108,8 @@ export function createLoginThrottle({ clock, config }: Core) {
 
   return {
     admit,
-    /** Like `admit`, for a password or a code within a session.
-     *  @param per the key of the limit of confirmations
-     *  @throws login_throttled · quota_exceeded (10 a minute) */
+    /** For a password or a code within a session.
+     *  @param per the key of the limit of confirmations */
     admitConfirmation(name: string, ip: string, per = name): void {
       const now = clock.now()
       const window = confirmed.get(per) ?? new SlidingWindow()
@@ -127,7 +120,7 @@ export function createLoginThrottle({ clock, config }: Core) {
       window.take(confirmations, now)
       confirmed.set(per, window)
     },
-    /** Drops the attempts of one network for a name after a success. Those of other networks may be an attacker's. */
+    /** The attempts of other networks may be an attacker's. */
     succeeded(name: string, ip: string): void {
       const network = ipGroup(ip)
       const others = recent(name, clock.now()).filter((tried) => tried.network !== network)

@@ -14,7 +14,7 @@ import type { Listing, ListRange } from '../../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../../lib/principal.ts'
 import type { Role } from '../../../lib/vocabulary.ts'
 
-/** How long a refresh with an idempotency key can be repeated while its successor is unused. */
+/** A repeated refresh needs an idempotency key and an unused successor. */
 const repeatMilliseconds = day
 export const refreshTokenMilliseconds = 30 * day
 /** A session ends this long after its login, however often it is refreshed. */
@@ -30,7 +30,6 @@ type RefreshToken = {
   liveParentHash: string | null
 }
 
-/** SQL over sessions and their refresh tokens; plain and prepared for the queries of every request and refresh. */
 export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional') {
   const sqlite = orm.$client
   // Runs with every request, so omit the subquery when the second factor is optional.
@@ -122,12 +121,10 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
       orm.insert(sessions).values(session).run()
     },
     insertToken: prepareInsert(sqlite, refreshTokens),
-    /** Consumes a refresh token.
-     *  @returns the id of its session; undefined if the token is used or expired, or its session or user is not active */
+    /** @returns the id of its session; undefined if the token, its session or its user is not active */
     consumeToken: (hash: string, keyHash: string | null, now: number) =>
       consume.get(hash, now, keyHash)?.sessionId,
-    /** Consumes the unused successor of a refresh token that was exchanged within a day, with this key and user agent.
-     *  @returns the id of their session; undefined if there is none */
+    /** The refresh token must have been exchanged within a day, with this key and user agent. */
     consumeSuccessor: (
       hash: string,
       keyHash: string,
@@ -150,30 +147,26 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     list: (userId: string, now: number, range: ListRange): Listing<SessionRow> =>
       listById(orm, range, { id: sessions.id, which: live(userId, now) }),
     each: (userId: string) => eachOf(orm, sessions, 'id', eq(sessions.userId, userId)),
-    /** Ends one session of a user.
-     *  @returns false when it belongs to another user or has already ended */
+    /** False when it belongs to another user or has already ended. */
     revoke(id: string, userId: string, now: number): boolean {
       return revoke.run(now, id, userId).changes > 0
     },
-    /** Ends every session of a user except `keptId`. */
     revokeAll(userId: string, now: number, keptId = ''): void {
       revokeAll.run(now, userId, keptId)
     },
-    /** The addresses of a user’s open sessions. */
     listAddresses: (userId: string): string[] =>
       listColumn(
         orm,
         sessions.ip,
         and(eq(sessions.userId, userId), isOpen, isNotNull(sessions.ip)),
       ),
-    /** Sessions of all users, ordered by id, after `after`. Also ended ones: a million of them may be between two open ones. */
+    /** Also ended ones: a million of them may be between two open ones. */
     listOrigins: (after: string, limit: number) => origins.all(after, limit),
     endDevices(userId: string, now: number): void {
       revokeAll.run(now, userId, '')
       orm.delete(pushTokens).where(eq(pushTokens.userId, userId)).run()
     },
-    /** Deletes some refresh tokens of a deleted user, then the sessions: a session may have thousands of tokens.
-     *  @returns the id of a session; undefined when there was none */
+    /** A session may have thousands of tokens. */
     erase(userId: string, limit: number): string | undefined {
       const tokens = eraseTokens().all(userId, limit, limit)
       if (tokens.length === limit) return tokens.at(-1)?.sessionId

@@ -26,14 +26,13 @@ export type Client = { ip: string; userAgent: string | null }
 /** Absent after a confirmation of the session. */
 export type GivenPassword = string | null | undefined
 
-/** A new or refreshed session with its refresh token, of which only the hash is stored. */
 type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
 
 export type Sessions = ReturnType<typeof createSessions>
 
 type Parts = AccountParts & { accessTokens: AccessTokens; bans: Bans; throttle: LoginThrottle }
 
-/** Sessions. Each is a login on a device, with the family of its refresh tokens (RFC 9700, 4.14.2). */
+/** Each session is a login on a device, with the family of its refresh tokens (RFC 9700, 4.14.2). */
 export function createSessions(core: Core, parts: Parts) {
   const { store, sessionStore, passwords, accessTokens, bans, throttle } = parts
   const { write, afterCommit, audit, hub, newId, clock } = core
@@ -52,9 +51,7 @@ export function createSessions(core: Core, parts: Parts) {
     return token
   }
 
-  /** Exchanges a refresh token, inside a `write`. With the same key the exchange can be repeated if the response was lost:
-   *  the new successor replaces the unused one.
-   *  @returns undefined when the token cannot be used */
+  /** With the same key the exchange can be repeated after a lost response: it replaces the unused successor. */
   function rotate(token: string, key: string | undefined, client: Client): OpenSession | undefined {
     const hash = sha256(token)
     const sessionId = consume(hash, key, client)
@@ -127,7 +124,6 @@ export function createSessions(core: Core, parts: Parts) {
       ...(await tokenSet(session)),
     }),
 
-    /** Begins a session, inside a `write`. */
     begin(user: UserRow, client: Client, isByPlatform = false): OpenSession {
       const [id, createdAt] = [newId(), clock.now()]
       const session = { id, createdAt, lastUsedAt: createdAt, isByPlatform, ...client }
@@ -135,15 +131,14 @@ export function createSessions(core: Core, parts: Parts) {
       return { user, sessionId: id, refreshToken: newRefreshToken(session, null) }
     },
 
-    /** Exchanges a refresh token for a new token set, once. With the same `key` it can be repeated within a day.
-     *  @throws invalid_token (unknown, expired, used, session ended, user disabled) */
+    /** With the same `key` it can be repeated within a day. */
     async refresh(token: string, key: string | undefined, client: Client): Promise<TokenSet> {
       const session = await write(() => rotate(token, key, client))
       if (!session) throw new AppError('invalid_token')
       return tokenSet(session)
     },
 
-    /** Ends the session of a refresh token. A token of another user changes nothing. */
+    /** A token of another user changes nothing. */
     async logout(userId: string, token: string, ip: string): Promise<void> {
       await write(() => {
         const found = sessionStore.findToken(sha256(token))
@@ -152,8 +147,6 @@ export function createSessions(core: Core, parts: Parts) {
       })
     },
 
-    /** Checks the user's password. Without a password the pipeline has checked the confirmation of the session.
-     *  @throws invalid_credentials · login_throttled · quota_exceeded (10 a minute) */
     async confirm(principal: UserPrincipal, password: GivenPassword, ip: string) {
       const { userId, sessionId } = principal
       const user = store.own(userId)
@@ -172,9 +165,7 @@ export function createSessions(core: Core, parts: Parts) {
       return user
     },
 
-    /** Called in the write after `confirm`, because the account or the session may have changed in between.
-     *  @returns the user as they are now
-     *  @throws session_ended · invalid_credentials */
+    /** Called in the write after `confirm`, because the account or the session may have changed in between. */
     mustStillBeConfirmed({ id, passwordHash }: UserRow, principal: UserPrincipal): UserRow {
       if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
       const user = store.own(id)
@@ -185,8 +176,6 @@ export function createSessions(core: Core, parts: Parts) {
     list: (userId: string, range: ListRange): Listing<SessionRow> =>
       sessionStore.list(userId, clock.now(), range),
 
-    /** Ends a session of a user.
-     *  @throws not_found (unknown, ended, or of another user) */
     async end(userId: string, idText: string, by: By): Promise<void> {
       const id = parseId(idText)
       await write(() => {

@@ -34,7 +34,6 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
   const remembered = createLru<Checked>(rememberedTokens)
   let signer: { kid: string; sign: ReturnType<typeof createSigner> } | undefined
 
-  // A signer of the plugin is bound to one key.
   function activeSigner() {
     const { kid, privateKey } = keyring.active()
     if (signer?.kid !== kid) {
@@ -84,14 +83,12 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
         exp: Math.floor(clock.now() / 1_000) + accessTokenSeconds,
       }),
 
-    /** The claims of an unexpired token with a valid signature of a published key. Returns no promise for a token that was
-     *  verified before. */
+    /** Returns no promise for a token that was verified before. */
     verify(token: string): AccessClaims | undefined | Promise<AccessClaims | undefined> {
       const known = remembered.get(token)
       if (!known) return check(token)
       const { claims, keyId } = known
       const isOver = claims.expiresAt + clockToleranceSeconds * 1_000 <= clock.now()
-      // The key of a remembered token may have been withdrawn since.
       return isOver || !isFresh(known) || !keyring.find(keyId) ? undefined : claims
     },
   }

@@ -10,7 +10,7 @@ import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { LoginThrottle } from './passwords.ts'
 import type { GivenPassword, Sessions } from './sessions.ts'
 
-/** The length recommended by RFC 4226 and supported by every authenticator. */
+/** As RFC 4226 recommends and every authenticator supports. */
 const secretBytes = 20
 const recoveryCodeCount = 10
 /** 120 random bits cannot be guessed, so a plain hash protects them. */
@@ -22,7 +22,7 @@ const maxUnconfirmed = 20
 
 export type Totp = ReturnType<typeof createTotp>
 
-/** Consumes codes of second factors, inside a `write`. Each returns false when the code is wrong or already used. */
+/** False for a wrong or used code. */
 export function createCodes({ clock }: Core, factors: FactorStore) {
   function useStep(userId: string, code: string): boolean {
     const used = matchOf(factors.find(userId), code, clock.now())
@@ -30,12 +30,11 @@ export function createCodes({ clock }: Core, factors: FactorStore) {
   }
 
   return {
-    /** A code from the authenticator, or a recovery code. */
     use(userId: string, text: string): boolean {
       const code = text.replace(/[\s-]/g, '').toLowerCase()
       return isStepCode(code) ? useStep(userId, code) : factors.useCode(userId, sha256(code))
     },
-    /** Only for an enabled factor and without recovery codes, which are for a lost device. */
+    /** Only for an enabled factor. Recovery codes are for a lost device. */
     useAuthenticator(userId: string, text: string): boolean {
       const code = text.replace(/[\s-]/g, '')
       return factors.isOn(userId) && useStep(userId, code)
@@ -45,7 +44,6 @@ export function createCodes({ clock }: Core, factors: FactorStore) {
 
 const isStepCode = (code: string) => /^\d{6}$/.test(code)
 
-/** The secret and the time step of a code; undefined if the code is wrong or not of a step around now. */
 function matchOf(factor: FactorRow | undefined, code: string, timestamp: number) {
   for (const secret of secretsOf(factor)) {
     const totp = new TOTP({ secret: Secret.fromBase32(secret) })
@@ -66,15 +64,13 @@ type CodeUse<T> = {
   refusal?: 'totp_invalid' | 'code_invalid'
 }
 
-/** The second factor: time-based one-time passwords (RFC 6238). */
 export function createTotp(core: Core, parts: Parts) {
   const { write, audit, clock, outbox, settings } = core
   const { store, sessionStore, factors, codes, oneTimeTokens, sessions, throttle } = parts
   const { sentMails, hashAddress } = parts
 
-  /** Consumes a code in a session. The limit counts all sessions of the user together.
-   *  @param by.act runs in the same write if the code is right
-   *  @throws session_ended · totp_invalid · code_invalid · login_throttled */
+  /** The limit counts all sessions of the user together.
+   *  @param by.act runs in the same write if the code is right */
   async function withCode<T>(principal: UserPrincipal, code: string, by: CodeUse<T>) {
     const { userId } = principal
     const { ip, act, isRight = codes.use, refusal = 'totp_invalid' } = by
@@ -99,7 +95,7 @@ export function createTotp(core: Core, parts: Parts) {
     return issueCodes(userId)
   }
 
-  /** @returns the recovery codes, of which only the hashes are stored; earlier ones are void */
+  /** Voids the earlier ones. */
   function issueCodes(userId: string): string[] {
     const recoveryCodes = Array.from({ length: recoveryCodeCount }, () =>
       new Secret({ size: recoveryCodeBytes }).base32.toLowerCase(),
@@ -109,9 +105,7 @@ export function createTotp(core: Core, parts: Parts) {
   }
 
   return {
-    /** Creates a secret for an authenticator. It has no effect until a code confirms it, which voids the secrets of other
-     *  calls.
-     *  @throws totp_exists · invalid_credentials (wrong password) · login_throttled · quota_exceeded */
+    /** It has no effect until a code confirms it, which voids the secrets of other calls. */
     async begin(principal: UserPrincipal, password: GivenPassword, ip: string) {
       const { userId } = principal
       const confirmed = await sessions.confirm(principal, password, ip)
@@ -128,8 +122,6 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Enables the factor.
-     *  @throws session_ended · not_found (no secret) · totp_exists · totp_invalid · login_throttled */
     async confirm(principal: UserPrincipal, code: string, ip: string): Promise<string[]> {
       const { userId } = principal
       const factor = factors.find(userId)
@@ -144,8 +136,6 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Disables the factor.
-     *  @throws not_found (no factor) · invalid_credentials (wrong password) · totp_invalid · login_throttled */
     async remove(principal: UserPrincipal, { password, code }: FactorRemoval, ip: string) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
@@ -159,9 +149,8 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Replaces the recovery codes. It takes no recovery code: when the answer is lost, none of them works any more, and
-     *  only an authenticator can renew them again.
-     *  @throws not_found (no factor) · invalid_credentials (wrong password) · totp_invalid · login_throttled */
+    /** Takes no recovery code: when the answer is lost, none of them works any more, and only an authenticator can
+     *  renew them. */
     async renewCodes(principal: UserPrincipal, { password, code }: CodesRenewal, ip: string) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
@@ -177,8 +166,7 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Mails a code with which the owner can confirm a session. It replaces an earlier one.
-     *  @throws email_not_verified · mail_throttled (1 a minute and 5 a day) */
+    /** Replaces an earlier code. At most 1 a minute and 5 a day. */
     mailCode: ({ userId, sessionId }: UserPrincipal, ip: string): Promise<void> =>
       write(() => {
         const user = store.find(userId)
@@ -189,9 +177,6 @@ export function createTotp(core: Core, parts: Parts) {
         audit.record({ action: 'code_requested', ...onOneself(userId, ip) })
       }),
 
-    /** Marks the session as confirmed by its owner, who proves it with the password, or a code from the authenticator or a
-     *  mail.
-     *  @throws invalid_credentials (wrong password) · totp_invalid · code_invalid (without a factor) · login_throttled */
     async proveOwner(principal: UserPrincipal, { password, code }: OwnerProof, ip: string) {
       const { userId, sessionId } = principal
       const markConfirmed = () => sessionStore.updateConfirmed(sessionId, clock.now())
