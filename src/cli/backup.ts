@@ -102,7 +102,6 @@ async function recordBackup(file: string, terminal: Terminal) {
   }
 }
 
-/** Copies a dated backup into the bucket for backups, and removes all but the newest there. */
 async function copyToBucket(file: string, kept: number, bucket: Bucket) {
   const store = openBucket(bucket)
   await store.put(basename(file), Bun.file(file))
@@ -116,7 +115,6 @@ async function namesIn({ list }: OpenBucket): Promise<string[]> {
 
 const fetchedBytes = 8 * 1_024 * 1_024
 
-/** `hostline backup DIR --fetch NAME`: gets a backup from the bucket; its name, or `newest`. */
 async function fetchBackup(wanted: string, directory: string, bucket?: Bucket): Promise<string> {
   if (!bucket) throw new StartError('--fetch needs BACKUP_S3_URL')
   const store = openBucket(bucket)
@@ -150,7 +148,6 @@ async function fetchBackup(wanted: string, directory: string, bucket?: Bucket): 
 const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db$/
 const partial = /^(?<target>.*)\.(?<pid>\d+)\.partial(-\w+)?$/
 
-/** All but the newest dated backups. */
 function superseded(directory: string, kept: number): string[] {
   const names = readdirSync(directory).filter((name) => dated.test(name))
   return names.sort().slice(0, -kept)
@@ -173,7 +170,6 @@ function removeLeft(target: string, terminal: Terminal) {
 function remove(directory: string, names: string[], { err }: Terminal) {
   for (const name of names) {
     try {
-      // Another backup may have removed it.
       rmSync(join(directory, name), { force: true })
     } catch (error) {
       err(`hostline: an old backup cannot be removed: ${(error as Error).message}`)
@@ -204,8 +200,7 @@ export async function restore(args: string[], terminal: Terminal): Promise<void>
   printReplaced(terminal, dataDir, operand, kept)
 }
 
-/** Lets the restored database lead: without it, a node of a pair would follow and drop it. A lost bucket must not prevent the
- *  restore. */
+/** Without it, a node of a pair would follow and drop the database. A lost bucket must not prevent the restore. */
 async function adoptionOf(terminal: Terminal): Promise<(() => void) | undefined> {
   const { identity, findHead } = openConfiguredNode(terminal)
   try {

@@ -8,7 +8,7 @@ import { StartError } from '../lib/errors.ts'
 import { createLog } from '../lib/log.ts'
 import { type Command, printList, Refusal, readJsonOption, type Terminal } from './terminal.ts'
 
-/** Sends one request to the service. `Answer` is the type of a successful response.
+/** `Answer` is the type of a successful response.
  *  @throws Refusal */
 export type Call = <Answer = void>(method: string, path: string, body?: object) => Promise<Answer>
 
@@ -17,9 +17,7 @@ type ServiceConnection = { send: Send; close: () => Promise<void> }
 
 const startDeadlineMilliseconds = 30_000
 
-/** Lets a command call the service of the data directory: the running server over its socket, or else a service opened for
- *  this command, which runs no jobs.
- *  @throws StartError when there is no database, or another process holds the directory and does not respond */
+/** Over the socket of the running server, or else by a service opened for this command, which runs no jobs. */
 export async function withService(terminal: Terminal, work: (call: Call) => Promise<void>) {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   mustExist(config.dataDir)
@@ -93,7 +91,6 @@ function callThrough(send: Send, { environment }: Terminal): Call {
   }
 }
 
-/** @throws Refusal */
 export async function listAll<Item>(call: Call, path: string): Promise<Item[]> {
   type Page = { data: Item[]; pagination: { cursor: string | null } }
   const first = `${path}${path.includes('?') ? '&' : '?'}limit=100`
@@ -106,7 +103,6 @@ export async function listAll<Item>(call: Call, path: string): Promise<Item[]> {
   return items
 }
 
-/** A command that prints some fields of a list. */
 export const listing =
   <Item extends object>(path: string, ...names: (keyof Item & string)[]): Command =>
   (args, terminal) => {

@@ -4,9 +4,7 @@ import { type Environment, entries } from '../config.ts'
 import { StartError } from '../lib/errors.ts'
 import { program, type Terminal } from './terminal.ts'
 
-/** Replaces the environment by that of a file for systemd (EnvironmentFile), so that a command sees what the service does.
- *  Entries of the shell that differ are named.
- *  @throws StartError for a file that cannot be read, or a line that is no assignment */
+/** Reads the file as systemd does, so that a command sees what the service does. Names entries of the shell that differ. */
 export function withEnvironmentFile(terminal: Terminal, path: string): Terminal {
   const { environment: shell, err } = terminal
   const file = parse(readText(path), path)
@@ -19,9 +17,8 @@ export function withEnvironmentFile(terminal: Terminal, path: string): Terminal 
   return { ...terminal, environment: { ...Object.fromEntries(others), ...file } }
 }
 
-/** Runs a command in a process of its own when the file names another authority than the shell: the runtime reads that when
- *  the process begins.
- *  @returns its exit code; undefined when it can run here */
+/** When the file names another authority than the shell: the runtime reads that when the process begins.
+ *  @returns the exit code; undefined when it can run here */
 export async function runWithAuthority(
   argv: string[],
   { environment }: Terminal,

@@ -7,8 +7,6 @@ import { refuseArguments, type Terminal } from './terminal.ts'
 
 const timeoutMilliseconds = 5_000
 
-/** `hostline health`: checks the health of the server on this machine; for containers.
- *  @throws StartError when it does not respond with 200 */
 export async function health(args: string[], { environment, isInteractive, out }: Terminal) {
   refuseArguments(args)
   const { host, port, tls } = readConfig(environment, isInteractive)
@@ -30,7 +28,6 @@ async function request(url: string): Promise<number | undefined> {
   return answer?.statusCode
 }
 
-/** The local address of a server that listens on `host`. */
 function addressOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -32,7 +32,6 @@ const verifyDirectory = /^replica-verify-(\d+)-/
 
 export const replica = withActions('replica', { status, init, snapshot, verify })
 
-/** @throws StartError when replication is not configured */
 export function openConfiguredNode(terminal: Terminal): Node {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   if (!config.replica) throw new StartError('set REPLICA_S3_URL: there is no bucket')
@@ -72,7 +71,6 @@ function restorable(range: Awaited<ReturnType<typeof findRange>>) {
   }
 }
 
-/** Whether this directory wrote the last entry. */
 const isLeader = ({ identity }: Node, { place, entry }: Head) =>
   entry.kind !== 'release' && identity.hasWritten(place, entry)
 
@@ -151,7 +149,6 @@ function mustRun({ dataDir }: Node) {
   if (!isInUse(dataDir)) throw new StartError(`no server is running on ${dataDir}`)
 }
 
-/** Restores the newest state into a temporary directory, and proves that it is whole. */
 async function verify(args: string[], terminal: Terminal) {
   const isJson = readJsonOption(args)
   const node = openConfiguredNode(terminal)
@@ -186,8 +183,7 @@ async function verify(args: string[], terminal: Terminal) {
   }
 }
 
-/** Asks the leader in this directory up to which time the bucket has every commit.
- *  @returns ms since the epoch; undefined on a standby */
+/** @returns up to which time the bucket has every commit, in ms since the epoch; undefined on a standby */
 async function askShipped(node: Node, terminal: Terminal): Promise<number | undefined> {
   const head = await node.findHead()
   if (!head || !isLeader(node, head)) return undefined
@@ -202,8 +198,7 @@ async function askShipped(node: Node, terminal: Terminal): Promise<number | unde
 
 const comparedTables = ['users', 'messages', 'tickets']
 
-/** Compares the rows before a time with those of the leader here, which may have removed some since.
- *  @throws StartError when the bucket lacks some */
+/** Compares the rows before a time with those of the leader here, which may have removed some since. */
 function mustHaveRowsOf({ dataDir }: Node, path: string, before: number) {
   const own = openToInspect(dataDir)
   const restored = new Database(path)
@@ -224,8 +219,6 @@ function mustHaveRowsOf({ dataDir }: Node, path: string, before: number) {
   }
 }
 
-/** Runs `hostline replica verify` in a process of its own, which does not hold up this one.
- *  @throws Error with the reason */
 export async function verifyBeside(dataDir: string, environment: Environment): Promise<void> {
   const child = Bun.spawn([...program(), 'replica', 'verify'], {
     env: { ...environment, DATA_DIR: dataDir },

@@ -4,7 +4,6 @@ import { visibleControls } from '../lib/text.ts'
 import { build } from '../version.ts'
 import { type Command, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 
-/** The text of `help COMMAND`, in the order of `help`. */
 const usages: Record<string, string> = {
   serve: `  serve                                     serve until SIGTERM (the default)`,
   standby: `  standby                                   follow the leader, and take over when it is gone
@@ -128,8 +127,7 @@ export const leastSqliteVersion = '3.53.0'
 
 const aliases = new Map(Object.entries({ '--help': 'help', '-h': 'help', '--version': 'version' }))
 
-/** Runs one command.
- *  @returns the exit code: 0, 1 (failed, one line on stderr) or 2 (wrong usage) */
+/** @returns the exit code: 0, 1 (failed, one line on stderr) or 2 (wrong usage) */
 export async function run(given: string[], { out, err, ...others }: Terminal): Promise<number> {
   const shell: Terminal = {
     ...others,
@@ -171,8 +169,8 @@ function takeEnvironmentFile(argv: string[]) {
   return { argv: argv.toSpliced(at, attached === undefined ? 2 : 1), path }
 }
 
-/** @throws StartError for an SQLite that cannot change constraints in place, as migrations do (3.53), or that may lose commits
- *  (before 3.51.3: https://www.sqlite.org/wal.html#walresetbug) */
+/** Migrations change constraints in place (3.53); versions before 3.51.3 may lose commits:
+ *  https://www.sqlite.org/wal.html#walresetbug */
 function mustSuit(command: string, terminal: Terminal): void {
   if (withoutDatabase.includes(command)) return
   const { sqliteVersion = findSqliteVersion() } = terminal

@@ -11,7 +11,7 @@ import { terminalLog } from './call.ts'
 import { verifyBeside } from './replica.ts'
 import { refuseArguments, type Terminal } from './terminal.ts'
 
-/** `hostline serve`: serves until SIGTERM or SIGINT; a second signal ends it at once. */
+/** A second signal ends it at once. */
 export async function serveUntilSignal(args: string[], terminal: Terminal): Promise<void> {
   await run(readAlone(args, terminal), terminal, false)
 }
@@ -83,7 +83,6 @@ function stopSignal(log: Log): Promise<void> {
   })
 }
 
-/** `hostline openapi`: prints the API description of the served routes, using an empty database. */
 export async function openapi(args: string[], terminal: Terminal): Promise<void> {
   const config = readAlone(args, terminal)
   const dataDir = mkdtempSync(join(tmpdir(), 'hostline-openapi-'))

@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { StartError } from '../lib/errors.ts'
 
-/** The environment of a command, injected so that tests can run commands in-process. */
+/** Injected, so that tests can run commands in-process. */
 export type Terminal = {
   environment: Record<string, string | undefined>
   /** True when a person reads the output. */
@@ -17,7 +17,6 @@ export type Terminal = {
 
 export type Command = (args: string[], terminal: Terminal) => void | Promise<void>
 
-/** A command whose first argument names one of its actions. */
 export const withActions =
   (name: string, actions: Record<string, Command>): Command =>
   ([action = '', ...args], terminal) => {
@@ -45,8 +44,6 @@ export function readOptions<T extends Options>(args: string[], options: T) {
   return values
 }
 
-/** Parses a command line with one operand, such as a file, and options.
- *  @throws StartError (wrong usage) */
 export function readOperand<T extends Options>(args: string[], usage: string, options: T) {
   const { values, operands } = readOperands(args, options)
   const [operand, ...rest] = operands
@@ -68,7 +65,6 @@ export function readOperands<T extends Options>(args: string[], options: T) {
 export const readJsonOption = (args: string[]): boolean =>
   readOptions(args, { json: { type: 'boolean' } }).json === true
 
-/** Prints rows under a header, tab-separated, or as JSON for programs. */
 export function printList<Row extends object>(
   { out }: Terminal,
   names: readonly (keyof Row & string)[],
@@ -109,7 +105,6 @@ export class Refusal extends StartError {
   }
 }
 
-/** For a `catch`: replaces the message of a refusal, by its reason or code. */
 export function explained(texts: Record<string, string>) {
   return (error: unknown): never => {
     const text = error instanceof Refusal ? texts[error.reason] : undefined

@@ -44,7 +44,6 @@ export const user = withActions('user', {
   list,
 })
 
-/** @param done printed after the request about one account */
 function requesting(method: string, path: string, done: string, mustSuit = (_: User) => {}) {
   return (args: string[], terminal: Terminal) =>
     withUser(args, terminal, async (call, found) => {

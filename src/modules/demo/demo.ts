@@ -13,7 +13,6 @@ type Person = { email: string; display_name: string; locale?: Locale; external_i
 
 type Neighbours = {
   upsertUser: (person: Person, by: By) => Promise<{ user: { id: string } }>
-  /** Creates a user without a password, and begins a session. */
   createGuest: (person: Person, request: Request, ip: string) => Promise<{ user: { id: string } }>
   openAnswered: (userId: string, authorId: string, ticket: AnsweredTicket) => Promise<unknown>
 }

@@ -10,8 +10,8 @@ export type BlockItem = {
   user: { id: string; displayName: string }
 }
 
-/** SQL over blocks. A block has a row for each of the two users, so that sending a message costs one look-up. `id` is null
- *  in the row of the blocked user. */
+/** A block has a row for each of the two users, so that sending a message costs one look-up. `id` is null in the row of
+ *  the blocked user. */
 export function createBlockStore(orm: Orm) {
   const blocked = orm.$client.prepare<unknown, [string, string]>(
     'SELECT 1 FROM blocks WHERE user_id = ? AND other_user_id = ?',

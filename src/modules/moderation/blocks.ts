@@ -14,12 +14,9 @@ export function createBlocks(
   const presentId = (id: string) => (store.isPresent(id) ? id : undefined)
 
   return {
-    /** False when either user blocks the other. */
     mayTalk: (userId: string, otherId: string): boolean => !store.areBlocked(userId, otherId),
     listBlockedEitherWay: store.listBlockedEitherWay,
 
-    /** Blocks a user. Idempotent.
-     *  @throws validation_error (oneself) · not_found (unknown or deleted user) */
     block: (userId: string, otherIdText: string): Promise<void> =>
       write(() => {
         if (parseId(otherIdText) === userId) throw invalidField('user_id', 'oneself')
@@ -30,8 +27,6 @@ export function createBlocks(
         if (mightTalk) onChanged(userId, otherId)
       }),
 
-    /** Removes a block, if there is one.
-     *  @throws not_found (invalid id) */
     unblock: (userId: string, otherIdText: string): Promise<void> =>
       write(() => {
         const otherId = parseId(otherIdText)
@@ -46,10 +41,8 @@ export function createBlocks(
 
     list: store.list,
     each: store.each,
-    /** False for deleted users. */
     isPresent: store.isPresent,
 
-    /** Deletes the blocks by and of a deleted user. */
     erase(userId: string, limit: number) {
       const some = store.listBlockedEitherWay(userId, limit)
       for (const otherId of some) store.delete(userId, otherId)

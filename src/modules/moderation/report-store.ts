@@ -9,7 +9,6 @@ import type { ReportStatus } from '../../lib/vocabulary.ts'
 
 export type ReportRow = typeof reports.$inferSelect
 type Side = { id: string; displayName: string }
-/** A report with the names of both users, without the excerpt. */
 export type ReportItem = {
   id: string
   report: Omit<ReportRow, 'excerpt'>
@@ -87,7 +86,6 @@ export function createReportStore(orm: Orm) {
     eachBy: (reporterId: string) => eachOf(orm, reports, 'id', eq(reports.reporterId, reporterId)),
     countBy: (reporterId: string): number =>
       countRows(orm, reports, eq(reports.reporterId, reporterId)),
-    /** @returns the ids of deleted reports by a reporter */
     deleteSomeBy(reporterId: string, limit: number): string[] {
       const some = orm
         .select({ id: reports.id })

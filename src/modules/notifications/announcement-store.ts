@@ -6,7 +6,6 @@ import type { ListRange } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
 export type AnnouncementRow = typeof announcements.$inferSelect
-/** An announcement with its sender, without `userIds`. */
 export type AnnouncementItem = NonNullable<ReturnType<AnnouncementStore['findItem']>>
 export type AnnouncementStore = ReturnType<typeof createAnnouncementStore>
 
@@ -33,10 +32,8 @@ export function createAnnouncementStore(orm: Orm) {
     update: (id: string, changes: Partial<AnnouncementRow>): AnnouncementRow =>
       orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get(),
     findItem: (id: string) => selectItems().where(eq(announcements.id, id)).get(),
-    /** Newest first. */
     list: (range: ListRange) =>
       listById(orm, range, { id: announcements.id, select: (which) => selectItems().where(which) }),
-    /** Whether a user is an admin now. */
     maySend(senderId: string): boolean {
       const isAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt))
       return hasRow(orm, users, and(eq(users.id, senderId), isAdmin))
@@ -45,9 +42,7 @@ export function createAnnouncementStore(orm: Orm) {
       const own = and(eq(announcements.senderId, senderId), eq(announcements.clientId, clientId))
       return orm.select().from(announcements).where(own).get()
     },
-    /** Counts enabled users, all or those with a role. */
     countPeople: (role: Role | null): number => countRows(orm, users, reached(role)),
-    /** The next users, ordered by id. */
     listPeople: (role: Role | null, after: string, limit: number): string[] =>
       listColumn(orm, users.id, and(reached(role), gt(users.id, after)), { limit, sorted: true }),
   }

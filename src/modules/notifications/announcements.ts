@@ -15,13 +15,12 @@ type AnnouncementDraft = Pick<
 type Parts = {
   store: AnnouncementStore
   notifier: Notifier
-  /** False for deleted users. */
   isPresent: (userId: string) => boolean
 }
 
 export type Announcements = ReturnType<typeof createAnnouncements>
 
-/** Announcements by admins to many users. Delivery stops when the sender is no longer an admin. */
+/** Delivery stops when the sender is no longer an admin. */
 export function createAnnouncements(core: Core, { store, notifier, isPresent }: Parts) {
   const { write, outbox, audit, newId, clock, events } = core
   const fanOut = createFanOut<AnnouncementRow>(core, {
@@ -57,7 +56,6 @@ export function createAnnouncements(core: Core, { store, notifier, isPresent }: 
     return { to: { role: recipientRole, userIds: null, recipientsCount }, unknown: [] }
   }
 
-  /** Without recipients who were removed since. */
   const presentOf = (first: AnnouncementRow): AnnouncementRow => ({
     ...first,
     userIds: first.userIds?.filter(isPresent) ?? null,
@@ -84,21 +82,17 @@ export function createAnnouncements(core: Core, { store, notifier, isPresent }: 
     job: (({ announcement_id }, run) =>
       fanOut.run(announcement_id, run)) satisfies JobHandler<'announcement'>,
 
-    /** Notifies an audience. A repeated call with the same `clientId` and content returns the first announcement. Unknown
-     *  users of several are left out.
-     *  @throws validation_error (`user_ids`: an unknown user who is the only one) · idempotency_mismatch */
+    /** A repeated call with the same `clientId` and content returns the first. Unknown users of several are left out. */
     send: (by: ByUser, draft: AnnouncementDraft) => write(() => begin(by, draft)),
 
     list: store.list,
 
-    /** @throws not_found */
     get: (idText: string): AnnouncementItem => getById(idText, store.findItem),
   }
 }
 
 type Content = Omit<AnnouncementDraft, 'clientId'>
 
-/** A text that is equal for equal contents. */
 function contentKey({ audience, role, userIds, title, body, data }: Content) {
   return JSON.stringify([audience, role, userIds, title, body, Object.entries(data).sort()])
 }

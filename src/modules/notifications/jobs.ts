@@ -34,7 +34,6 @@ import {
 } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore, Person } from './store.ts'
 
-/** A chat message that its recipient has not read. */
 type UnreadMessage = Unread & {
   id: string
   /** Null for a notice of the platform, as is the name. */
@@ -45,9 +44,7 @@ type UnreadMessage = Unread & {
 }
 
 export type UnreadMessages = {
-  /** The newest unread message of a conversation. */
   find(userId: string, conversationId: string): UnreadMessage | undefined
-  /** Counts the unread messages in all conversations of a user. */
   count(userId: string): number
 }
 
@@ -91,8 +88,8 @@ type PushJobs = Pick<
   'urgent_push' | 'notification_push' | 'message_push' | 'unread_push' | 'held_push'
 >
 
-/** Push jobs, one per device. A job contains only ids, so a notification that has been read by then is not pushed. The
- *  collapse key lets a push that is repeated after a crash replace the first one on the screen. */
+/** A job contains only ids, so a notification that has been read by then is not pushed. The collapse key lets a push
+ *  that is repeated after a crash replace the first one on the screen. */
 export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const { write, clock, log, settings, outbox, newId } = core
   const { store, preferences, pushTokenStore, pusher, mayTalk } = parts
@@ -151,8 +148,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const isWanted = (userId: string, type: PreferenceType) =>
     preferences.channelsOf(userId, type).push
 
-  /** A notification that is unread, whose type is still pushed, whose person was not blocked since, and whose call still
-   *  rings. */
+  /** Undefined once it was read or switched off, its person was blocked, or its call stopped ringing. */
   function findDue(userId: string, notificationId: string) {
     const row = store.find(userId, notificationId)
     if (row?.readAt !== null || !isWanted(userId, row.type)) return undefined
@@ -161,7 +157,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     return isAboutBlocked(mayTalk, userId, row) ? undefined : row
   }
 
-  /** The newest unread message, if messages are still pushed. One after `seq` has a push of its own. */
+  /** If messages are still pushed. One after `seq` has a push of its own. */
   function findDueMessage(userId: string, conversationId: string, seq: number) {
     if (!isWanted(userId, 'chat_message')) return undefined
     const newest = unreadMessages.find(userId, conversationId)
@@ -338,7 +334,7 @@ function linkOf(links: Links, { id, type, data }: Pick<NotificationRow, 'id' | '
   return link ?? linkTo(links, 'notification', id)
 }
 
-/** Undefined for notifications with several pages: they lead to the first page of the app. */
+/** Notifications with several pages lead to the first page of the app. */
 function commonLinkOf(links: Links, rows: readonly NotificationRow[]) {
   const pages = new Set(rows.map((row) => linkOf(links, row)))
   return pages.size === 1 ? [...pages][0] : undefined
@@ -365,9 +361,8 @@ function idsOf({ id, senderId }: UnreadMessage, settings: Settings) {
 type Shown = Pick<NotificationRow, 'title' | 'body' | 'data'>
 type ShownTo = { locale: Locale; platform: string }
 
-/** The part of a notification that push services and mail servers may see. `sender` is the text of its type with names
- *  alone, without amounts, subjects and texts of the platform; `none` names only its type. Ids stay, so that the app can
- *  load the rest. */
+/** What push services and mail servers may see: `sender` is the text of the type with names alone, `none` names only
+ *  the type. Ids stay, so that the app can load the rest. */
 export function shownAt(
   level: ContentLevel,
   { type, title, body, data }: Shown & { type: string },
@@ -404,10 +399,8 @@ function shortened(text: string) {
     : characters.join('')
 }
 
-/** Notifications in one mail. */
 const maxPerMail = 50
 
-/** Sends one mail with all of a user's unread notifications. */
 export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
   const { write, clock, settings } = core
   const { store, preferences, mailer, mayTalk } = parts
@@ -420,8 +413,8 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
     return store.listUnmailed(userId, types, maxPerMail)
   }
 
-  /** Finds due notifications, inside a `write`. They are marked before their mail is sent: after a crash in between it is
-   *  unknown whether the mail server has accepted the mail, and a second one must not follow. */
+  /** They are marked before their mail is sent: after a crash in between it is unknown whether the mail server has
+   *  accepted the mail, and a second one must not follow. */
   function claim(userId: string, notificationId: string) {
     const person = store.findPerson(userId)
     const reason = store.find(userId, notificationId)

@@ -5,17 +5,15 @@ import type { NotificationStore } from './store.ts'
 
 type Parts = { links: PreferenceLinks; preferences: Preferences; store: NotificationStore }
 
-/** Preferences by the address in a mail, without a login. */
+/** Without a login. */
 export function createMailPreferences({ links, preferences, store }: Parts) {
-  /** Undefined for an address that was not made here, for a removed person, and in a mail to a former address, which may be
-   *  in other hands. */
+  /** Undefined for a removed person too, and for a former address, which may be in other hands. */
   function personOf(token: string) {
     const link = links.read(token)
     const person = link && store.findPerson(link.userId)
     return person && link.wasSentTo(person.email) ? link : undefined
   }
 
-  /** Every type that the person may want to switch off. */
   function typesFor(userId: string) {
     const known = preferences.list(userId)
     const isKnown = new Set<string>(known.map(([type]) => type))
@@ -26,12 +24,11 @@ export function createMailPreferences({ links, preferences, store }: Parts) {
 
   return {
     isSigned: (token: string) => links.read(token) !== undefined,
-    /** The types of the mail, and the channels by type; undefined for a removed person and a former address. */
+    /** Undefined for a removed person and a former address. */
     find(token: string) {
       const person = personOf(token)
       return person && { about: person.types, types: typesFor(person.userId) }
     },
-    /** Ends the mails about the types of the address. */
     async unsubscribe(token: string): Promise<void> {
       const { userId, types } = personOf(token) ?? { userId: '', types: [] }
       if (types.length === 0) return
@@ -40,11 +37,9 @@ export function createMailPreferences({ links, preferences, store }: Parts) {
         types.map((type) => [type, { email: false }]),
       )
     },
-    /** Changes what the person changed in the form: other preferences may have changed in the app since it was opened. A
-     *  type without a change gets no preference of its own: those of the platform are limited, and a form shows all that
-     *  were received.
-     *  @param chosen the channels that are on, such as `follow_new.email`
-     *  @param before those that were on in the form as it was opened */
+    /** Changes what differs from the form as it was opened: other preferences may have changed in the app since. A type
+     *  without a change gets no preference of its own: those of the platform are limited.
+     *  @param chosen the channels that are on, such as `follow_new.email` */
     async change(token: string, chosen: ReadonlySet<string>, before: ReadonlySet<string>) {
       const person = personOf(token)
       if (!person) return

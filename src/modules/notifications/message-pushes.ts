@@ -4,7 +4,7 @@ import { createLru } from '../../lib/lru.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 
-/** The newest unread message of a conversation, and the time of the oldest in ms since the epoch. */
+/** `since` is the time of the oldest unread message in ms since the epoch. */
 export type Unread = { seq: number; since: number }
 
 type Parts = {
@@ -21,7 +21,7 @@ export type MessagePushes = ReturnType<typeof createMessagePushes>
 const unreadDelayMilliseconds = 30_000
 const rememberedConversations = 100_000
 
-/** Decides which chat messages are pushed, and when. Call everything inside a `write`. */
+/** Call everything inside a `write`. */
 export function createMessagePushes(core: Core, parts: Parts) {
   const { preferences, pushTokenStore, findUnread } = parts
   const { outbox, hub, clock, afterCommit } = core
@@ -48,14 +48,12 @@ export function createMessagePushes(core: Core, parts: Parts) {
   }
 
   return {
-    /** Pushes at once to a recipient without a socket, otherwise only if the message stays unread. */
     arrived(message: Arrived): void {
       if (hub.isOnline(message.recipientId)) checkLater(message)
       else push(message)
     },
 
-    /** Pushes the newest message of a conversation if it stayed unread. Several messages of one commit cause several
-     *  checks; each device gets one push.
+    /** Several messages of one commit cause several checks; each device gets one push.
      *  @returns milliseconds until the next check, if the unread messages are too recent */
     pushUnread(recipientId: string, conversationId: string): number | undefined {
       const unread = findUnread(recipientId, conversationId)

@@ -47,7 +47,6 @@ import type { Channels, PreferenceChanges } from './preferences.ts'
 import type { PushTokenRow } from './push-token-store.ts'
 import type { NotificationRow } from './store.ts'
 
-/** A flat object of texts. */
 export type NotificationData = Record<string, string>
 const Data = Type.Record(Type.String(), Type.String(), {
   description:
@@ -241,7 +240,6 @@ const channelChanges = Schema(
 type ChannelChanges = Partial<Static<typeof channelChanges>> | null | undefined
 const perType = <T>(make: (type: KnownType) => T) =>
   Object.fromEntries(notificationTypes.map((type) => [type, make(type)])) as Record<KnownType, T>
-/** The channels of types of the platform, beside those of the known types. */
 const perCustomType = (channels: TSchema) => ({
   ...open,
   patternProperties: { [customTypePattern]: channels },
@@ -380,10 +378,8 @@ const matching =
 const id: TextRule = (text) => (parseId(text) ? undefined : problem('id'))
 const person: TextRule = (text) => (parseExternalId(text) ? undefined : id(text))
 
-/** The keys with user ids. */
 export const personKeys = ['host_id', 'guest_id', 'follower_id'] as const
 
-/** Formats of well-known keys, all of which are optional. */
 const dataRules: Record<string, TextRule> = {
   amount: matching(/^-?\d{1,15}(\.\d{1,8})?$/),
   currency: matching(/^[A-Z]{3}$/),
@@ -405,8 +401,7 @@ export function withStoredIds(data: NotificationData): NotificationData {
   return Object.fromEntries(stored)
 }
 
-/** Checks `data` beyond its schema.
- *  @param ofPerson the rule for user ids */
+/** @param ofPerson the rule for user ids */
 function dataProblems(data: unknown, ofPerson = id): FieldProblems {
   if (!isObject(data)) return {}
   const bytes = Buffer.byteLength(JSON.stringify(data))

@@ -48,7 +48,6 @@ declare module '../../jobs/outbox.ts' {
     notification_push: NotificationPush
     message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
     unread_push: { user_id: string; conversation_id: string }
-    /** One per user. */
     unread_mail: { user_id: string }
     /** Runs at the end of quiet hours, once per device. */
     held_push: { user_id: string; push_token_id: string }
@@ -67,7 +66,6 @@ type Neighbours = {
   mayTalk: MayTalk
 }
 
-/** Notifications in the app, by push and by mail. */
 export function createNotifications(core: Core, neighbours: Neighbours) {
   const { orm } = core
   const store = createNotificationStore(orm)

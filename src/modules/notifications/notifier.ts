@@ -21,7 +21,6 @@ type Outcome =
   | { kind: 'created' | 'duplicate'; row: NotificationRow }
   | { kind: 'muted' | 'nobody' }
 
-/** A reference to a user in a request body, with the name of its field. */
 type UserReference = { field: string; reference: string }
 
 export const userReferences = (references: readonly string[] | null | undefined): UserReference[] =>
@@ -54,7 +53,6 @@ const notifiedPerWrite = 20
 const maxPerUser = 1_000
 const mailDelayMilliseconds = 3 * 60_000
 
-/** A user's notifications, also those reported by the rest of the platform. Queues their pushes and mails. */
 export function createNotifier(core: Core, parts: Parts) {
   const { store, preferences, pushTokenStore, resolveUser, mayTalk } = parts
   const { write, outbox, hub, newId, clock, afterCommit, events } = core
@@ -100,8 +98,7 @@ export function createNotifier(core: Core, parts: Parts) {
     outbox.add('notification_mail', mail, { delayMilliseconds: mailDelayMilliseconds })
   }
 
-  /** @returns the users' ids without duplicates, and the references to nobody
-   *  @throws validation_error for an unknown user who is the only one */
+  /** @returns the users' ids without duplicates, and the references to nobody */
   function peopleOf(references: readonly UserReference[]) {
     const ids = new Set<string>()
     const unknown = references.filter(({ reference }) => {
@@ -120,8 +117,7 @@ export function createNotifier(core: Core, parts: Parts) {
     return guest && { guest_name: guest.displayName }
   }
 
-  /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. Channels are
-   *  independent: a notification hidden in the app is still pushed and mailed. */
+  /** Inside a `write`. Channels are independent: a notification hidden in the app is still pushed and mailed. */
   function notify(userId: string, event: NotificationEvent): Outcome {
     const person = store.findPerson(userId)
     if (!person) return { kind: 'nobody' }
@@ -139,8 +135,7 @@ export function createNotifier(core: Core, parts: Parts) {
     return { kind: 'created', row }
   }
 
-  /** Replaces external ids in `data` by user ids, and adds the name of the guest who calls.
-   *  @throws validation_error for unknown external ids */
+  /** Adds the name of the guest who calls. */
   function withIds({ type, data }: NotificationEvent): NotificationData {
     const ids: NotificationData = {}
     const details: FieldProblems = {}
@@ -163,7 +158,7 @@ export function createNotifier(core: Core, parts: Parts) {
     notify,
     peopleOf,
 
-    /** Removes another user's name from a notification, inside a `write`. Texts of broadcasts contain no names. */
+    /** Texts of broadcasts contain no names. */
     eraseName(row: NotificationRow): void {
       const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data
       const { locale = 'en' } = store.findPerson(row.userId) ?? {}
@@ -175,7 +170,6 @@ export function createNotifier(core: Core, parts: Parts) {
       store.updateTexts({ ...row, data, ...usual })
     },
 
-    /** Deletes the notifications about answers in a ticket, inside a `write`. */
     forgetReplies(userId: string, ticketId: string): void {
       const { unread } = store.count(userId)
       store.deleteOfTicket(userId, ticketId)
@@ -186,8 +180,7 @@ export function createNotifier(core: Core, parts: Parts) {
 
     unreadCount: (userId: string): number => store.count(userId).unread,
 
-    /** Idempotent.
-     *  @throws not_found (unknown or of another user) */
+    /** Idempotent. */
     markRead: (userId: string, idText: string): Promise<void> =>
       write(() => {
         const row = findById(idText, (id) => store.find(userId, id))
@@ -204,9 +197,7 @@ export function createNotifier(core: Core, parts: Parts) {
         publishRead(userId)
       }),
 
-    /** Creates a notification for each user, or returns the one with the same `dedupeKey`. Calls and follows count as muted
-     *  if one of the two users has blocked the other. Unknown users of several are left out.
-     *  @throws validation_error for an unknown user who is the only one, and for unknown external ids in `data` */
+    /** Returns the notification with the same `dedupeKey`. Unknown users of several are left out. */
     async report(references: readonly UserReference[], reported: NotificationEvent) {
       const { ids, unknown } = peopleOf(references)
       const event = { ...reported, data: withIds(reported) }
@@ -234,7 +225,6 @@ const isMuted = ({ inApp, push, email }: Channels) => !inApp && !push && !email
 /** Texts with placeholders in braces. `bareTitle` and `bare` replace them when a value is missing. */
 export type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }
 
-/** Title and body with the values of their placeholders. */
 export function textOf(text: NotificationText, values: Record<string, string>) {
   const { title, bareTitle = title, body, bare = body } = text
   return { title: filled(title, values) ?? bareTitle, body: filled(body, values) ?? bare }

@@ -4,7 +4,6 @@ import { isCustomType, type PreferenceType, preferenceTypes } from '../../lib/vo
 import type { NotificationStore } from './store.ts'
 
 export type Channels = { inApp: boolean; push: boolean; email: boolean }
-/** Absent channels keep their value. */
 export type PreferenceChanges = [
   PreferenceType,
   { [C in keyof Channels]?: boolean | null | undefined },
@@ -12,7 +11,6 @@ export type PreferenceChanges = [
 
 export type Preferences = ReturnType<typeof createPreferences>
 
-/** Types of the platform whose channels a user has changed. */
 const maxCustomTypes = 100
 export const alwaysInApp: readonly PreferenceType[] = [
   'call_incoming',
@@ -20,7 +18,6 @@ export const alwaysInApp: readonly PreferenceType[] = [
   'support_reply',
 ]
 
-/** Each user's channels by notification type. */
 export function createPreferences({ write }: Core, store: NotificationStore) {
   const channelsOf = (userId: string, type: PreferenceType): Channels =>
     store.findPreference(userId, type) ?? {
@@ -29,14 +26,13 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
       email: type === 'support_reply' || type === 'chat_message',
     }
 
-  /** All types, but of those of the platform only the ones that the user has changed. */
+  /** Lists a type of the platform once the user has changed it. */
   const list = (userId: string) =>
     [...preferenceTypes, ...store.listCustomTypes(userId)].map(
       (type) => [type, channelsOf(userId, type)] as const,
     )
 
-  /** A request may have been running while its user was deleted. Called inside a `write`.
-   *  @throws session_ended */
+  /** A request may have been running while its user was deleted. */
   function mustBePresent(userId: string): void {
     if (!store.findPerson(userId)) throw new AppError('session_ended')
   }
@@ -45,7 +41,6 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
     channelsOf,
     list,
     mustBePresent,
-    /** @throws validation_error for a type that cannot be switched off in the app · session_ended (the user was deleted) */
     async update(userId: string, changes: PreferenceChanges) {
       const refused = changes.filter(
         ([type, { inApp }]) => inApp === false && alwaysInApp.includes(type),

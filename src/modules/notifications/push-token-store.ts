@@ -19,8 +19,7 @@ export type HeldPush = NonNullable<PushTokenRow['heldPush']>[number]
 export type LiveDevice = Pick<PushTokenRow, 'id' | 'service'>
 export type PushTokenStore = ReturnType<typeof createPushTokenStore>
 
-/** SQL over push tokens. A token is live while its session is open and its user enabled; other tokens are neither listed
- *  nor used. */
+/** A token is live while its session is open and its user enabled; other tokens are neither listed nor used. */
 export function createPushTokenStore(orm: Orm) {
   const isLive = and(isNull(sessions.revokedAt), isNull(users.disabledAt))
   const ofUser = (userId: string) => eq(pushTokens.userId, userId)
@@ -53,7 +52,6 @@ export function createPushTokenStore(orm: Orm) {
     /** Includes tokens of ended sessions. */
     listAll: (userId: string): PushTokenRow[] =>
       orm.select().from(pushTokens).where(ofUser(userId)).all(),
-    /** Newest first. */
     listLive: (userId: string, range: ListRange): Listing<PushTokenRow> =>
       listById(orm, range, {
         id: pushTokens.id,
@@ -64,7 +62,6 @@ export function createPushTokenStore(orm: Orm) {
     delete(id: string) {
       orm.delete(pushTokens).where(eq(pushTokens.id, id)).run()
     },
-    /** Deletes the tokens of ended sessions. */
     deleteEnded(userId: string) {
       const ended = orm
         .select({ id: sessions.id })
@@ -73,7 +70,6 @@ export function createPushTokenStore(orm: Orm) {
       const which = and(ofUser(userId), exists(ended))
       orm.delete(pushTokens).where(which).run()
     },
-    /** Deletes all but the `kept` most recently registered tokens. */
     deleteLeastRecent(userId: string, kept: number) {
       const recent = orm
         .select({ id: pushTokens.id })

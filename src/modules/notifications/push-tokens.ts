@@ -9,9 +9,7 @@ type Device = { userId: string; sessionId: string; token: string; platform: Push
 
 type Parts = {
   store: PushTokenStore
-  /** Whether messages may be posted to a browser's endpoint. */
   isAllowedEndpoint: (endpoint: string) => boolean
-  /** @throws session_ended (the user was deleted) */
   mustBePresent: (userId: string) => void
 }
 
@@ -19,7 +17,6 @@ export type PushTokens = ReturnType<typeof createPushTokens>
 
 const maxPerUser = 25
 
-/** The devices of a user, each with a push token. */
 export function createPushTokens(core: Core, parts: Parts) {
   const { config, write, newId, clock, outbox } = core
   const { store, isAllowedEndpoint, mustBePresent } = parts
@@ -69,8 +66,7 @@ export function createPushTokens(core: Core, parts: Parts) {
   }
 
   return {
-    /** Registers a device. Idempotent. A device of another user moves to this one.
-     *  @throws validation_error (`token`: not an endpoint of a push service) · session_ended (the user was deleted) */
+    /** Idempotent. A device of another user moves to this one. */
     async register(device: Device): Promise<PushTokenRow> {
       mustBePushable(device)
       return write(() => upsert(device))
@@ -78,7 +74,6 @@ export function createPushTokens(core: Core, parts: Parts) {
 
     list: store.listLive,
 
-    /** @throws not_found (unknown or of another user) */
     remove: (userId: string, idText: string): Promise<void> =>
       write(() => store.delete(getById(idText, (id) => store.findLive(userId, id)).id)),
   }

@@ -28,8 +28,7 @@ const value = sql.placeholder
 /** A user in a notification. Must equal the expression of the index. */
 const personIn = (key: string) => sql`json_extract(data, ${sql.raw(`'$.${key}'`)})`
 
-/** SQL over notifications and preferences. Triggers maintain the totals. The queries for each notification are prepared,
- *  because an announcement creates one for every user. */
+/** Triggers maintain the totals. Queries for each notification are prepared: an announcement creates one for every user. */
 export function createNotificationStore(orm: Orm) {
   const dedupeKeys = and(
     eq(notifications.userId, value('userId')),
@@ -78,16 +77,13 @@ export function createNotificationStore(orm: Orm) {
   const count = (userId: string) => counts().get({ userId }) ?? { total: 0, unread: 0 }
 
   return {
-    /** Undefined for an unknown or deleted user. */
     findPerson: (id: string) => person().get({ id }),
     insert: prepareInsert(orm.$client, notifications),
     find: (userId: string, id: string): NotificationRow | undefined =>
       orm.select().from(notifications).where(own(userId, id)).get(),
     findByDedupeKey: (userId: string, dedupeKey: string): NotificationRow | undefined =>
       byDedupeKey.get({ userId, dedupeKey }),
-    /** Counts the notifications in the app, and the unread ones among them. */
     count,
-    /** Newest first. */
     list: (userId: string, isUnread: boolean, range: ListRange): Listing<NotificationRow> =>
       listById(orm, range, {
         id: notifications.id,
@@ -101,7 +97,7 @@ export function createNotificationStore(orm: Orm) {
       const which = and(shown(userId), unread(userId))
       orm.update(notifications).set({ readAt }).where(which).run()
     },
-    /** Unread, not yet mailed notifications of some types, oldest first. */
+    /** Oldest first. */
     listUnmailed(userId: string, types: readonly PreferenceType[], limit: number) {
       const isWanted = inArray(sql<string>`${notifications.type}`, types)
       return listAfter(and(unread(userId), isNull(notifications.mailedAt), isWanted), limit)
@@ -125,9 +121,7 @@ export function createNotificationStore(orm: Orm) {
       const which = and(eq(notifications.userId, userId), inArray(notifications.id, oldest))
       orm.delete(notifications).where(which).run()
     },
-    /** Every notification of a user including hidden ones, oldest first. */
     each: (userId: string) => eachOf(orm, notifications, 'id', eq(notifications.userId, userId)),
-    /** Other users' notifications with this user's id. */
     listNaming: (id: string, limit: number, after?: string): NotificationRow[] =>
       personKeys
         .flatMap((key) => listAfter(eq(personIn(key), id), limit, after))
@@ -151,7 +145,7 @@ export function createNotificationStore(orm: Orm) {
         .onConflictDoUpdate({ target: [userId, type], set: row })
         .run()
     },
-    /** @returns the id of a deleted notification; undefined when there was none */
+    /** @returns the id of a deleted notification */
     deleteSome: (userId: string, limit: number): string | undefined =>
       deleteSome(orm, notifications.id, eq(notifications.userId, userId), limit),
     deletePreferences(userId: string) {

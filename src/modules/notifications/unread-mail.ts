@@ -22,7 +22,7 @@ type MailableMessages = {
 
 export type UnreadToMail = {
   isMailed(userId: string): boolean
-  /** Unread messages that were not mailed before; undefined when there are none. */
+  /** Unread messages that were not mailed before. */
   findMailable(userId: string): MailableMessages | undefined
   /** `isMailed`: further messages wait for the user's next visit. `mailedThrough`: the newest message that was mailed. */
   updateMailed(userId: string, change: { isMailed?: boolean; mailedThrough?: string }): void
@@ -38,8 +38,7 @@ type Parts = {
 const rememberedPeople = 100_000
 const maxExcerpt = 200
 
-/** Mails unread messages: one mail per person until they come back. The outbox and the inbox hold the state, so a
- *  restart changes nothing; what is only in memory saves reads and jobs. */
+/** The outbox and the inbox hold the state, so a restart changes nothing; what is only in memory saves reads and jobs. */
 export function createUnreadMail(core: Core, parts: Parts) {
   const { write, afterCommit, outbox, clock, settings } = core
   const { store, preferences, mailer, unreadMessages } = parts
@@ -56,7 +55,6 @@ export function createUnreadMail(core: Core, parts: Parts) {
     return due > clock.now() && due <= until
   }
 
-  /** Called inside a `write`. */
   function arrived(userId: string): void {
     const delayMilliseconds = delay()
     const due = clock.now() + delayMilliseconds
@@ -89,8 +87,8 @@ export function createUnreadMail(core: Core, parts: Parts) {
     return renderMail(settings, 'unread_messages', { to: person, id, link, items, about })
   }
 
-  /** Finds due messages, inside a `write`. The run begins before its mail is sent: after a crash in between it is unknown
-   *  whether the mail server has accepted the mail, and a second one must not follow. */
+  /** The run begins before its mail is sent: after a crash in between it is unknown whether the mail server has
+   *  accepted the mail, and a second one must not follow. */
   function claim(userId: string) {
     const person = mailedPerson(userId)
     const unread = person && unreadMessages.findMailable(userId)
@@ -122,7 +120,6 @@ export function createUnreadMail(core: Core, parts: Parts) {
 
   return {
     arrived,
-    /** Called for each request and frame of a user. */
     visited(userId: string): void {
       if (present.has(userId)) return
       present.set(userId, 1)

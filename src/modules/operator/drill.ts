@@ -5,9 +5,7 @@ import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 
 export type Drill = {
-  /** When the bucket was last restored successfully, in ms since the epoch. */
   lastAt: () => number | undefined
-  /** Records the outcome of a drill; without a reason it succeeded. */
   note: (at: number, reason?: string) => void
   /** Restores the bucket into a temporary directory. Rejects with the reason when that fails. */
   verify: () => Promise<void>
@@ -19,8 +17,7 @@ export type DrillParts = { mailer: Mailer; listAdmins: () => Admin[] }
 
 const intervalMilliseconds = 7 * day
 
-/** Proves once a week that the bucket can be restored. A failure is logged, mailed to the admins, and tried again each day.
- *  @returns the function that stops it */
+/** A failure is logged, mailed to the admins, and tried again each day. */
 export function startDrill(
   { clock, log, newId, config, settings }: Core,
   drill: Drill,

@@ -180,7 +180,6 @@ export const JobItem = Schema('Job', {
   ),
 })
 
-/** The id of the user that a job is for. */
 export const jobUserId = ({ payload }: Job): string | null => payloadOf(payload).user_id ?? null
 
 type Payload = { user_id?: string | null; ticket_id?: string; webhook_id?: string }

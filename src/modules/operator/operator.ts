@@ -22,12 +22,10 @@ type Parts = SystemParts &
     replica: ReplicaControl | undefined
     /** Undefined without a bucket, or when it is switched off. */
     drill: Drill | undefined
-    /** Keeps the file of the logo, inside a `write`.
-     *  @throws validation_error (`logo_url`) */
+    /** Keeps the file of the logo. */
     useLogo: (url: string | null) => void
-    /** Ends the delivery to a webhook whose job was discarded, inside a `write`. */
+    /** Ends the delivery to a webhook whose job was discarded. */
     endDelivery: (job: Job) => void
-    /** Called inside the `write` that retries or discards a job of a user. */
     onJobChanged: (userId: string) => void
   }
 

@@ -3,7 +3,7 @@ import { type Clock, minute } from '../../lib/clock.ts'
 
 const keptMinutes = 60
 
-/** One minute of traffic; `at` is its start in ms since the epoch, latencies are in milliseconds. */
+/** `at` is the start in ms since the epoch, latencies are in milliseconds. */
 export type Minute = {
   at: number
   requests: number
@@ -15,7 +15,7 @@ export type Minute = {
 
 export type RequestHistory = ReturnType<typeof createRequestHistory>
 
-/** Rates and latencies of the last hour, one point per minute; quantiles are accurate to a hundredth. */
+/** One point per minute; quantiles are accurate to a hundredth. */
 export function createRequestHistory(clock: Clock) {
   let minutes: Minute[] = []
   let current = empty(clock.now())

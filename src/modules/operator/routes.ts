@@ -39,12 +39,10 @@ const confirmed = operations('Administration', { access: 'admin', confirm: recen
 export type RouteParts = {
   mails: MailPreviews
   system: System
-  /** Names of users by id; deleted ones are missing. */
   namesOf: (ids: readonly string[]) => ReadonlyMap<string, string>
   surveyRetention: RetentionSurvey
   changeSettings: (changes: SettingChanges, by: By) => Promise<void>
-  /** Makes a job due now, with a new series of attempts, or deletes it.
-   *  @throws not_found */
+  /** Makes a job due now, with a new series of attempts, or deletes it. */
   changeJob: (action: 'job_retried' | 'job_discarded', id: string, by: By) => Promise<Job>
   noteBackup: (file: string, by: By) => Promise<void>
 }

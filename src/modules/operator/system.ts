@@ -148,7 +148,7 @@ function replicationView({ replica: settings }: Config, stats: ReplicaStats | un
   }
 }
 
-/** Records that a page of this origin was refused, so that `hostline check` and the console can report it. */
+/** For `hostline check` and the console. */
 export function noteRefusedOrigin({ log, write, audit }: Core, origin: string): void {
   const details = { origin: origin.slice(0, 200) }
   log.warn('a page of an origin that CORS_ORIGINS does not name was refused', details)
@@ -158,7 +158,7 @@ export function noteRefusedOrigin({ log, write, audit }: Core, origin: string): 
   )
 }
 
-/** The latest origin that was refused within a day and is not allowed since. */
+/** Finds one that was refused within a day and is not allowed since. */
 export function findRefusedOrigin(audit: AuditTrail, { corsOrigins }: Pick<Config, 'corsOrigins'>) {
   const origin = audit.findRecentDetails('origin_refused')?.['origin']
   return origin !== undefined && corsOrigins.includes(origin) ? undefined : origin

@@ -11,7 +11,6 @@ import type { CallRow, FeedStore } from './store.ts'
 type Parties = { hostId: string; guestId: string }
 type CallReport = Static<typeof CallUpdate>
 
-/** Notifies a user about an action of another user, unless one has blocked the other. */
 export type NotifyAbout = (userId: string, otherId: string, event: NotificationEvent) => void
 
 export type Calls = ReturnType<typeof createCalls>
@@ -35,7 +34,6 @@ export type CallParts = {
   onChanged: (hostId: string, guestId: string) => void
 }
 
-/** Calls reported by the platform. They determine who may chat. */
 export function createCalls({ config, write, clock }: Core, parts: CallParts) {
   const { store, notify, findPresent, onChanged } = parts
 
@@ -80,17 +78,14 @@ export function createCalls({ config, write, clock }: Core, parts: CallParts) {
   }
 
   return {
-    /** Records the state of a call and notifies the host of a ringing or missed one.
-     *  @returns the stored call
-     *  @throws not_found (invalid call id) · validation_error (unknown users) · idempotency_mismatch (a call of other
-     *  users) */
+    /** @returns the stored call */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report, store.findCall(id))
       return write(() => advance(id, parties, report.state))
     },
 
-    /** Calls of the last weeks. One that has lapsed is not listed as active. */
+    /** A call that has lapsed is not listed as active. */
     list(state: CallState | undefined, range: ListRange): Listing<CallRow> {
       const since = clock.now() - lapseMilliseconds
       const isOver = (call: CallRow) => call.state === 'active' && (call.activeAt ?? 0) <= since
@@ -101,13 +96,12 @@ export function createCalls({ config, write, clock }: Core, parts: CallParts) {
       return { ...found, rows }
     },
 
-    /** Whether a call was answered, missed or ended since a time (ms since the epoch). */
     hasStoppedRinging(id: string, since: number): boolean {
       const call = store.findCall(id)
       return call !== undefined && call.state !== 'ringing' && call.updatedAt > since
     },
 
-    /** Whether two users, in either role, are in a call that has not lapsed. */
+    /** In either role, in a call that has not lapsed. */
     areInCall(userId: string, otherId: string): boolean {
       const since = clock.now() - lapseMilliseconds
       return (

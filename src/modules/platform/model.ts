@@ -107,7 +107,6 @@ export function serviceKeyView(row: ServiceKeyRow): Static<typeof ServiceKey> {
   }
 }
 
-/** Undefined for a person without one. */
 export type ExternalIdOf = (userId: string) => string | undefined
 
 export const followView =

@@ -25,7 +25,6 @@ type Neighbours = {
   }
 }
 
-/** Follows and calls reported by the platform, and its service keys. */
 export function createPlatform(
   core: Core,
   { notify, resolveUser, blocks, onCallChanged }: Neighbours,

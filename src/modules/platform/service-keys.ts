@@ -19,8 +19,7 @@ export type ServiceKeys = ReturnType<typeof createServiceKeys>
 const prefix = 'sk_'
 const useIntervalMilliseconds = 60_000
 
-/** Keys of the platform's other services: 256 random bits, of which only the hash is stored. Live keys are kept in memory,
- *  so that a wrong key costs no query. */
+/** 256 random bits, of which only the hash is stored. Live keys are in memory, so that a wrong key costs no query. */
 export function createServiceKeys(core: Core) {
   const { write, afterCommit, audit, newId, clock } = core
   const store = createServiceKeyStore(core.orm)
@@ -36,7 +35,7 @@ export function createServiceKeys(core: Core) {
     live = new Map(entries)
   }
 
-  /** Finds a live key and records its use. Does not read the database. */
+  /** Records the use. Does not read the database. */
   function find(text: string): ServicePrincipal | undefined {
     const key = live.get(sha256(text))
     if (!key || key.expiresAt <= clock.now()) return undefined
@@ -63,8 +62,7 @@ export function createServiceKeys(core: Core) {
   return {
     find,
 
-    /** @param idempotencyKey a repeated call gives the service key another secret while the first is unused
-     *  @throws idempotency_mismatch (also when the first secret was used) */
+    /** @param idempotencyKey a repeated call gives the service key another secret while the first is unused */
     async create(
       { scopes, expires_at, ...body }: Static<typeof NewServiceKey>,
       by: By,
@@ -96,8 +94,6 @@ export function createServiceKeys(core: Core) {
       return { created: { ...serviceKeyView(row), key }, replayed }
     },
 
-    /** Idempotent.
-     *  @throws not_found */
     revoke: (idText: string, by: By): Promise<void> =>
       write(() => {
         const row = getById(idText, store.find)

@@ -11,7 +11,7 @@ export type CallRow = typeof calls.$inferSelect
 export type FeedStore = ReturnType<typeof createFeedStore>
 export type ServiceKeyRow = typeof serviceKeys.$inferSelect
 
-/** SQL over follows and calls. The queries for imports, for broadcasts and for each message are prepared. */
+/** The queries for imports, for broadcasts and for each message are prepared. */
 export function createFeedStore(orm: Orm) {
   const sqlite = orm.$client
   type User = Pick<UserRow, 'displayName' | 'role' | 'externalId' | 'deletedAt'>
@@ -37,15 +37,13 @@ export function createFeedStore(orm: Orm) {
   )
 
   return {
-    /** Also finds deleted users. */
     findUser: (id: string) => user.get(id) ?? undefined,
-    /** Whether a user may be followed: admins count as hosts, because they may broadcast too. */
+    /** Admins count as hosts, because they may broadcast too. */
     isHost(id: string): boolean {
       const role = user.get(id)?.role
       return role === 'host' || role === 'admin'
     },
     isPresent: (id: string): boolean => user.get(id)?.deletedAt === null,
-    /** @returns whether the follow is new */
     insertFollow(hostId: string, followerId: string, now: number): boolean {
       return insertFollow.run(hostId, followerId, now).changes > 0
     },
@@ -53,7 +51,7 @@ export function createFeedStore(orm: Orm) {
       const one = and(eq(follows.hostId, hostId), eq(follows.followerId, followerId))
       orm.delete(follows).where(one).run()
     },
-    /** @returns the id of a host who is no longer followed; undefined when there was none */
+    /** @returns the id of a host who is no longer followed */
     deleteFollowsBy: (followerId: string, limit: number): string | undefined =>
       deleteSome(orm, follows.hostId, eq(follows.followerId, followerId), limit),
     eachFollowed: (followerId: string) =>
@@ -68,10 +66,10 @@ export function createFeedStore(orm: Orm) {
     deleteAudience(hostId: string) {
       orm.delete(audiences).where(eq(audiences.hostId, hostId)).run()
     },
-    /** @returns the id of a deleted follower; undefined when there was none */
+    /** @returns the id of a deleted follower */
     deleteFollowers: (hostId: string, limit: number): string | undefined =>
       deleteSome(orm, follows.followerId, eq(follows.hostId, hostId), limit),
-    /** Counts enabled followers, except the given users. A trigger maintains `follower_count` without disabled users. */
+    /** Counts enabled followers. A trigger maintains `follower_count` without disabled users. */
     countFollowers(hostId: string, except: readonly string[]): number {
       const ofHost = eq(audiences.hostId, hostId)
       const all = orm.select({ n: audiences.followerCount }).from(audiences).where(ofHost).get()
@@ -79,8 +77,7 @@ export function createFeedStore(orm: Orm) {
     },
     listFollowers: (hostId: string, after: string, limit: number): string[] =>
       followersAfter.all(hostId, after, limit).map(({ id }) => id),
-    /** Calls of the last weeks, ordered by id.
-     *  @param since when a call that is active was answered at the earliest */
+    /** @param since when a call that is active was answered at the earliest */
     listCalls: (
       state: CallRow['state'] | undefined,
       since: number,
@@ -94,7 +91,6 @@ export function createFeedStore(orm: Orm) {
           state &&
           and(eq(calls.state, state), state === 'active' ? gt(calls.activeAt, since) : undefined),
       }),
-    /** Ordered by follower id. */
     listFollows: (hostId: string, range: ListRange): Listing<FollowRow> => {
       const ofHost = eq(follows.hostId, hostId)
       return listByPosition(range, {
@@ -119,7 +115,7 @@ export function createFeedStore(orm: Orm) {
       const set = { state, activeAt, updatedAt }
       orm.insert(calls).values(row).onConflictDoUpdate({ target: calls.id, set }).run()
     },
-    /** Only counts calls that became active after `since` (ms since the epoch). */
+    /** Only calls that became active after `since` (ms since the epoch). */
     hasActiveCall: (hostId: string, guestId: string, since: number): boolean =>
       activeCall.get(hostId, guestId, since) !== null,
   }

@@ -228,7 +228,6 @@ function updateIn(body: TicketUpdate): DeskUpdate {
   }
 }
 
-/** @param adminId the calling admin, for `me` */
 function deskQuery(
   { status, waiting, assignee_id, user_id, q, order = 'longest_waiting', ...exact }: DeskFilters,
   adminId: string,

@@ -25,18 +25,15 @@ import type {
   TicketRequest,
 } from './ticket-changes.ts'
 
-/** An admin's changes, and the name of the field with the assignee. */
 export type DeskUpdate = RequestedChanges & { assigneeField: string }
 
 type NoteRequest = Pick<MessageRequest, 'body' | 'fileUrls'>
 
 type Answer = MessageRequest & {
   status?: TicketStatus | undefined
-  /** The newest message that the admin saw. */
   lastMessageId?: string | undefined
 }
 
-/** The tickets of a filter in an order, or those that a search finds among them. */
 export type DeskListing = {
   filter: TicketFilter
   q: string | undefined
@@ -81,8 +78,7 @@ export function createDeskService(core: Core, parts: Parts) {
       position: ({ queueKey, n }): [number, number] => [queueKey, n],
     })
 
-  // Choice: newest ticket first, so that the index scan stops when the page is full. Numbered pages end at `maxCounted`;
-  // the cursor form continues.
+  // Choice: newest ticket first, so that the index scan stops when the page is full.
   function find(match: string, filter: TicketFilter, range: ListRange): Listing<DeskItem> {
     if (range.form === 'page') {
       const { offset, perPage } = range
@@ -116,22 +112,19 @@ export function createDeskService(core: Core, parts: Parts) {
     return getById(noteIdText, (noteId) => desk.findNote(ticketId, noteId))
   }
 
-  /** Records a change of a ticket's notes, and lets every desk read them again. */
   function noteChanged(action: Action, by: ByUser, ticketId: string) {
     record(action, by, ticketId)
     const item = views.deskTicketListItemView(desk.get(ticketId))
     afterCommit(() => hub.sendToAdmins(deskFrame('ticket_updated', item)))
   }
 
-  // Refuses a reply if the ticket has a newer message than the admin has seen.
   function mustBeNewest(ticket: TicketRow, messageId: string) {
     const seen = findById(messageId, (id) => store.findMessage(ticket.id, id))
     if (!seen) throw invalidField('last_message_id', 'id')
     if (seen.seq < ticket.messageCount) throw new AppError('stale_ticket')
   }
 
-  /** Sends the owner one notification about a message, the resolution, or both.
-   *  @param text of the notification; without it that of a reply */
+  /** @param text of the notification; without it that of a reply */
   function notifyOwner(
     { id, userId, subject }: TicketRow,
     text: 'ticket_opened' | 'ticket_resolved' | undefined,
@@ -152,7 +145,6 @@ export function createDeskService(core: Core, parts: Parts) {
     before.status !== 'resolved' && after.status === 'resolved' ? 'ticket_resolved' : undefined
 
   return {
-    /** Without `q`, waiting tickets come first, then the most recently changed; with `q`, the newest. */
     list({ filter, q, order }: DeskListing, range: ListRange): Listing<DeskItem> {
       if (q === undefined || q.trim() === '') return queue(filter, order, range)
       const [, code] = codeForm.exec(q.trim()) ?? []
@@ -179,10 +171,7 @@ export function createDeskService(core: Core, parts: Parts) {
 
     get: (id: string): DeskDetail => detailOf(mustFind(id)),
 
-    /** Opens a ticket for a user with a message of the admin, to whom it is assigned, and notifies the user. A repeated call with
-     *  the same `clientId` and content opens nothing and returns the ticket as it is now.
-     *  @throws validation_error (nobody has this `userId`; `attachments`) · idempotency_mismatch (same `clientId`,
-     *  other content) */
+    /** A repeated call opens nothing and returns the ticket as it is now. */
     open(
       by: ByUser,
       userId: string,
@@ -206,8 +195,7 @@ export function createDeskService(core: Core, parts: Parts) {
       })
     },
 
-    /** Applies the changes and records them. Unchanged values are not recorded.
-     *  @throws not_found · validation_error (the assignee is not an enabled admin) */
+    /** Unchanged values are not recorded. */
     update: (by: ByUser, id: string, update: DeskUpdate): Promise<DeskDetail> =>
       write(() => {
         const before = mustFind(id)
@@ -222,14 +210,10 @@ export function createDeskService(core: Core, parts: Parts) {
         return detailOf(after)
       }),
 
-    /** Newest first.
-     *  @throws not_found */
     listMessages: (id: string, range: ListRange): Listing<AuthoredMessage> =>
       store.listRange(mustFind(id), range),
 
-    /** Replies to the owner and notifies them. A closed ticket stays closed unless the reply sets a status.
-     *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (there is a newer message) ·
-     *  ticket_full · idempotency_mismatch (same `clientId`, other content) */
+    /** A closed ticket stays closed unless the reply sets a status. */
     reply(by: ByUser, id: string, answer: Answer): Promise<Replayable<AuthoredMessage>> {
       const { status, lastMessageId, ...message } = answer
       const adminId = by.actor.id
@@ -249,8 +233,6 @@ export function createDeskService(core: Core, parts: Parts) {
       })
     },
 
-    /** Adds a note, which the owner never sees.
-     *  @throws not_found · validation_error (`attachments`) */
     addNote: (by: ByUser, id: string, { body, fileUrls }: NoteRequest): Promise<NoteItem> =>
       write(() => {
         const ticketId = mustFind(id).id
@@ -263,8 +245,7 @@ export function createDeskService(core: Core, parts: Parts) {
         return mustFindNote(ticketId, text.id)
       }),
 
-    /** Changes the text of an own note. The same text again changes nothing.
-     *  @throws not_found · not_owner */
+    /** The same text again changes nothing. */
     editNote: (by: ByUser, id: string, noteId: string, body: string): Promise<NoteItem> =>
       write(() => {
         const note = mustFindNote(id, noteId)
@@ -276,8 +257,6 @@ export function createDeskService(core: Core, parts: Parts) {
         return { ...note, ...changes }
       }),
 
-    /** Deletes an own note, or one whose author is no longer an enabled admin.
-     *  @throws not_found · not_owner */
     deleteNote: (by: ByUser, id: string, noteId: string): Promise<void> =>
       write(() => {
         const note = mustFindNote(id, noteId)

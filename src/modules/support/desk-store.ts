@@ -16,7 +16,7 @@ import {
 
 const filterNames = Object.keys(filterFields) as (keyof typeof filterFields)[]
 
-/** Filters of the desk's list; a null assignee means unassigned. */
+/** A null assignee means unassigned. */
 export type TicketFilter = {
   [Name in keyof typeof filterFields]?: NonNullable<TicketRow[Name]> | undefined
 } & {
@@ -26,10 +26,8 @@ export type TicketFilter = {
   userId?: string | undefined
   /** The last characters of the id, which a person can say. */
   code?: string | undefined
-  /** Whether the owner waits for a reply. */
   isWaiting?: boolean | undefined
 }
-/** As a cursor holds it. */
 type DeskPosition = readonly [queueKey: number, n: number]
 export type DeskItem = ReturnType<DeskStore['get']>
 type NoteRow = typeof ticketNotes.$inferSelect
@@ -40,11 +38,9 @@ export type HistoryItem = ReturnType<DeskStore['listNewestHistory']>[number]
 export type DeskStore = ReturnType<typeof createDeskStore>
 
 const value = sql.placeholder
-/** The most notes, and the most history entries, in the details of a ticket. */
 const maxShown = 200
 
-/** SQL over the desk's data: all tickets in the desk's order (waiting first, then most recently changed), notes with their
- *  words in the search, and history. */
+/** Waiting tickets come first, then the most recently changed. */
 export function createDeskStore(orm: Orm) {
   const assignee = alias(users, 'assignee')
   const { id, displayName } = users
@@ -102,7 +98,6 @@ export function createDeskStore(orm: Orm) {
     ),
   )
 
-  /** Returns the tickets in the order of `ns`. */
   function listByNumber(ns: readonly number[]) {
     const found = byNumber().all({ ns: JSON.stringify(ns) })
     const items = new Map(found.map((item) => [item.n, item]))
@@ -111,7 +106,6 @@ export function createDeskStore(orm: Orm) {
 
   const count = (filter: TicketFilter): number => countRows(orm, tickets, matching(filter))
 
-  /** Numbers of tickets along an index of the queue, or back along it. */
   function walk(
     filter: TicketFilter,
     { limit, offset, before: after }: RowRange<DeskPosition>,
@@ -150,7 +144,6 @@ export function createDeskStore(orm: Orm) {
 
   return {
     find: (ticketId: string) => byId().get({ id: ticketId }),
-    /** @throws Error when there is no such ticket */
     get(ticketId: string) {
       const found = byId().get({ id: ticketId })
       if (!found) throw new Error(`there is no ticket ${ticketId}`)
@@ -183,7 +176,6 @@ export function createDeskStore(orm: Orm) {
       ...message,
       authorName: findPerson(message.authorId)?.displayName ?? '',
     }),
-    /** The newest notes, oldest first. */
     listNewestNotes: (ticketId: string) =>
       selectNotes()
         .where(eq(ticketNotes.ticketId, ticketId))
@@ -191,7 +183,6 @@ export function createDeskStore(orm: Orm) {
         .limit(maxShown)
         .all()
         .reverse(),
-    /** The newest history entries, oldest first. */
     listNewestHistory: (ticketId: string) =>
       orm
         .select({ ...getTableColumns(ticketHistory), actor: { id, displayName } })
@@ -205,8 +196,7 @@ export function createDeskStore(orm: Orm) {
   }
 }
 
-/** The conditions of a filter. Each index of the desk's order contains every filter column, so that pages and counts read
- *  only the index. */
+/** Each index of the desk's order contains every filter column, so that pages and counts read only the index. */
 export function matching(filter: TicketFilter) {
   const { statuses, assigneeId, userId, code, isWaiting } = filter
   const waits = isWaiting ? lt : gte

@@ -4,21 +4,18 @@ import { samples } from '../../api/samples.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import { DeskTicketListItem, TicketListItem } from './model.ts'
 
-/** Sent to the owner. */
 export const OwnTicketUpdatedFrame = Type.Object({
   type: Type.Literal('ticket_updated'),
   ticket: TicketListItem,
 })
 export type OwnTicketUpdatedFrame = Static<typeof OwnTicketUpdatedFrame>
 
-/** Sent to every admin. */
 export const TicketCreatedFrame = Type.Object(
   { type: Type.Literal('ticket_created'), ticket: DeskTicketListItem },
   { description: 'With `events=support`, for admins: somebody has opened a ticket.' },
 )
 export type TicketCreatedFrame = Static<typeof TicketCreatedFrame>
 
-/** Sent to every admin. */
 export const TicketUpdatedFrame = Type.Object({
   type: Type.Literal('ticket_updated'),
   ticket: DeskTicketListItem,
@@ -33,7 +30,6 @@ export const ViewingClientFrame = Type.Object(
   },
 )
 
-/** Sent to every other admin. */
 export const TicketViewedFrame = Type.Object(
   {
     type: Type.Literal('ticket_viewed'),

@@ -17,7 +17,6 @@ export type MailParts = {
   store: TicketStore
   desk: DeskStore
   mailer: Mailer
-  /** Whether an admin wants mails about answers in tickets. */
   wantsMail: (userId: string) => boolean
 }
 
@@ -28,7 +27,6 @@ const maxPerMail = 50
 /** An inbox belongs to no person with a language. */
 const inboxLocale = 'en'
 
-/** Mails the owners' messages to the desk: to the assignee of the ticket, else to the inbox. */
 export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: MailParts) {
   const { write, clock, hub, outbox, config, settings } = core
   const { inbox } = config.support
@@ -81,8 +79,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     return isMailed ? assignee : undefined
   }
 
-  /** Lets the next mail to the inbox cover the owner's message if the assignee has left since. A later message has a job of
-   *  its own. Called inside a `write`. */
+  /** A later message has a job of its own. Called inside a `write`. */
   function passToInbox(ticketId: string, jobId: string) {
     const item = desk.find(ticketId)
     const newest = item && unmailedOf(item)
@@ -134,8 +131,7 @@ const closingMilliseconds = 600_000
 /** Tickets per write: closing one changes many rows. */
 const closedAtOnce = 5
 
-/** Closes resolved tickets in which nobody wrote for some days.
- *  @returns a function that stops it */
+/** @returns a function that stops it */
 export function startAutoClose(
   { write, clock, log, config }: Core,
   { store, changes }: { store: TicketStore; changes: TicketChangesMaker },

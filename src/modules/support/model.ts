@@ -40,7 +40,6 @@ export const PriorityField = OneOf(ticketPriorities, {
 })
 export const CategoryField = OneOf(ticketCategories, { title: 'TicketCategory' })
 
-/** Stored without surrounding white space. */
 export const trimmedText = (max: number, description: string, example: string) =>
   Text({ min: 1, max, trimmed: true, notBlank: true }, { description, examples: [example] })
 const { subject, text, answer } = samples.ticket
@@ -48,8 +47,7 @@ const maxBody = 10_000
 const TicketText = trimmedText(maxBody, 'The message.', text)
 export const ReplyText = trimmedText(maxBody, 'The text of the reply.', answer)
 
-/** The author's uploads, in the form of the upload response. Only `file_url` is read; the other fields come from the
- *  database. */
+/** Only `file_url` is read; the other fields come from the database. */
 const attachments = Maybe(
   Type.Array(
     Schema(
@@ -88,7 +86,6 @@ export const filterFields = {
   category: described(CategoryField, 'Only tickets of this category.'),
 }
 
-/** Which of the waiting tickets come first; the first is the default. */
 export const ticketOrders = ['longest_waiting', 'shortest_waiting'] as const
 export type TicketOrder = (typeof ticketOrders)[number]
 export const OrderField = OneOf(ticketOrders, {
@@ -97,7 +94,6 @@ export const OrderField = OneOf(ticketOrders, {
     'Without it `longest_waiting`; `shortest_waiting` begins with the ticket that began to wait last. Those that do not wait follow in both orders, the most recently changed first. A search has its own order.',
 })
 
-/** The fields of a new ticket, without its first message. */
 export const contentOf = ({ subject, category, priority }: Static<typeof NewTicket>) => ({
   subject: subject.trim(),
   category: category ?? ('other' as const),
@@ -111,8 +107,6 @@ export const NewTicketMessage = Body('NewTicketMessage', {
   client_id: Maybe(ClientId),
 })
 
-/** The message in a body.
- *  @param key the idempotency key of the header */
 export const messageIn = (
   { body, attachments, client_id }: Static<typeof NewTicketMessage>,
   key: string | undefined,
@@ -123,7 +117,6 @@ export const messageIn = (
 })
 export const fileUrlsIn = (attachments: Static<typeof NewTicketMessage>['attachments']) =>
   (attachments ?? []).map((it) => it.file_url)
-/** The part of a message that a client sends. */
 export type MessageRequest = ReturnType<typeof messageIn>
 
 export const NewTicketReply = Body('NewTicketReply', {

@@ -17,7 +17,6 @@ const maxOwners = 200
 /** Limits the cost of a search: each word is one index scan. */
 export const maxWords = 8
 
-/** SQL over the full-text indexes of people and of tickets. */
 export function createSearchStore(orm: Orm) {
   const sqlite = orm.$client
   const shortNames = () =>
@@ -26,8 +25,7 @@ export function createSearchStore(orm: Orm) {
     )
 
   return {
-    /** Ids of users whose name or address contains a text, newest first, ignoring accents and case. A text of one or two
-     *  characters must be the whole name. */
+    /** Newest first. A text of one or two characters must be the whole name. */
     listOwners(text: string): string[] {
       if (text.length < shortestPart)
         return shortNames()
@@ -39,7 +37,7 @@ export function createSearchStore(orm: Orm) {
       )
       return owners.all(`{display_name email} : ${quoted(text)}`, maxOwners).map(({ id }) => id)
     },
-    /** Numbers of the matching tickets that pass the filter, newest first, optionally below `before`. */
+    /** Newest first. */
     list(match: string, filter: TicketFilter, { limit, before }: SearchRange): number[] {
       const found = sql.raw('ticket_search')
       const isFound = and(
@@ -59,8 +57,7 @@ export function createSearchStore(orm: Orm) {
 
 type SearchRange = { limit: number; before?: number | undefined }
 
-/** The FTS5 query for tickets that have every word of `q` in their texts and notes or in the name or address of their
- *  owner. The last word may be a prefix. An id matches only its ticket.
+/** The last word may be a prefix. An id matches only its ticket.
  *  @returns undefined when `q` contains no word */
 export function matchOf(q: string, listOwners: SearchStore['listOwners']): string | undefined {
   const id = parseId(q.trim())

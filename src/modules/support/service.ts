@@ -31,7 +31,6 @@ export function createTicketService(core: Core, parts: TicketParts) {
   const { store, changes, takeText, ticketsPerDay } = parts
   const { reopenDays } = core.config.support
 
-  /** @throws not_found · not_owner (also for admins) */
   function own(userId: string, idText: string): TicketRow {
     const ticket = getById(idText, store.find)
     if (ticket.userId !== userId) throw new AppError('not_owner')
@@ -59,9 +58,7 @@ export function createTicketService(core: Core, parts: TicketParts) {
   }
 
   return {
-    /** Opens a ticket. A repeated call with the same `clientId` and content returns the first result.
-     *  @throws idempotency_mismatch (same `clientId`, other content) · quota_exceeded (20 a day, 5 for an
-     *  unverified address) · text_quota_exceeded · validation_error (`attachments`) */
+    /** A repeated call with the same `clientId` and content returns the first result. */
     open(
       userId: string,
       { content, ...message }: TicketRequest,
@@ -88,15 +85,10 @@ export function createTicketService(core: Core, parts: TicketParts) {
 
     get: (userId: string, id: string): TicketDetail => detailOf(own(userId, id)),
 
-    /** Newest first.
-     *  @throws not_found · not_owner */
     listMessages: (userId: string, id: string, range: ListRange): Listing<TicketMessageRow> =>
       store.listRange(own(userId, id), range),
 
-    /** Adds a message to a ticket and reopens a settled one. A repeated call with the same `clientId` and content returns
-     *  the first message.
-     *  @throws not_found · not_owner · ticket_closed (too long ago) · ticket_full · idempotency_mismatch (same `clientId`,
-     *  other content) · text_quota_exceeded · validation_error (`attachments`) */
+    /** Reopens a settled ticket. A repeated call with the same `clientId` and content returns the first message. */
     reply(
       userId: string,
       id: string,
@@ -112,12 +104,9 @@ export function createTicketService(core: Core, parts: TicketParts) {
       })
     },
 
-    /** Closes a ticket. Idempotent.
-     *  @throws not_found · not_owner */
     close: (userId: string, id: string): Promise<TicketDetail> =>
       write(() => detailOf(changes.change(own(userId, id), { status: 'closed' }, userId))),
 
-    /** The user's tickets with their messages, for the export. */
     *exportTickets(userId: string) {
       for (const ticket of store.eachOfUser(userId)) {
         const all = store.listMessages(ticket.id, 0, ticket.messageCount).reverse()

@@ -32,7 +32,6 @@ import {
 import type { MessagesShown, TicketContent } from './model.ts'
 
 export type TicketRow = typeof tickets.$inferSelect
-/** A message with the name of its author, for the desk. */
 export type AuthoredMessage = TicketMessageRow & { authorName: string }
 export type TicketMessageRow = typeof ticketMessages.$inferSelect
 export type HistoryRow = typeof ticketHistory.$inferSelect
@@ -40,7 +39,7 @@ export type HistoryRow = typeof ticketHistory.$inferSelect
 export type NewTicketRow = TicketContent &
   Pick<TicketRow, 'id' | 'userId' | 'createdAt'> &
   Partial<Pick<TicketRow, 'status' | 'assigneeId'>>
-/** Changes of a ticket. The two times are required because they determine its position in the queue. */
+/** The two times are required because they determine its position in the queue. */
 type TicketChanges = Partial<TicketRow> & Pick<TicketRow, 'waitingSince' | 'updatedAt'>
 
 export type TicketStore = ReturnType<typeof createTicketStore>
@@ -51,7 +50,7 @@ const maxShown = 200
 export const waitingUntil = 2 ** 51
 const notWaiting = 2 * waitingUntil
 
-/** SQL over tickets, their messages and their history. Owners read through it, so it never reads notes. */
+/** Owners read through it, so it never reads notes. */
 export function createTicketStore(orm: Orm) {
   const sqlite = orm.$client
   const statement = lazyStatements(sqlite)
@@ -94,7 +93,6 @@ export function createTicketStore(orm: Orm) {
 
   return {
     find: (id: string): TicketRow | undefined => byId().get(id) ?? undefined,
-    /** Inserts a ticket without messages, whose owner waits for an answer. */
     insert(row: NewTicketRow): TicketRow {
       const { userId, createdAt } = row
       const userSeq = (newestOfUser().get(userId)?.seq ?? 0) + 1
@@ -114,8 +112,7 @@ export function createTicketStore(orm: Orm) {
         .returning()
         .get()
     },
-    /** Deletes a ticket with its messages, notes and history, and from the desk's search.
-     *  @returns the ids of the messages and notes with files */
+    /** @returns the ids of the messages and notes with files */
     delete({ n, id }: TicketRow): string[] {
       const texts = [ticketMessages, ticketNotes].flatMap((table) =>
         orm
@@ -133,29 +130,27 @@ export function createTicketStore(orm: Orm) {
     /** A user's tickets, newest first. `before` is a `userSeq`. */
     listOfUser: (userId: string, { limit, offset, before }: RowRange<number>): TicketRow[] =>
       ofUser().all(userId, before ?? Number.MAX_SAFE_INTEGER, limit, offset),
-    /** The ticket that the user opened before their newest `count`; those that the desk opened do not count. */
+    /** The tickets that the desk opened do not count. */
     findOpenedBefore: (userId: string, count: number) => openedBy().get(userId, count) ?? undefined,
-    /** Tickets that were closed before a time, the first closed first. */
+    /** The first closed first. */
     listOld: (closedBefore: number, limit: number): TicketRow[] =>
       settled().all('closed', closedBefore - 1, limit),
     countOld(closedBefore: number): number {
       const old = and(eq(tickets.status, 'closed'), lt(tickets.settledAt, closedBefore))
       return countRows(orm, tickets, old)
     },
-    /** Oldest first. */
     eachOfUser: (userId: string) =>
       eachRow<TicketRow>((last, limit) => ofUserAfter().all(userId, last?.userSeq ?? 0, limit)),
     insertMessage(row: TicketMessageRow): void {
       insertMessage()(row)
     },
     listMessages,
-    /** The newest messages of a ticket, oldest first, and the cursor of the earlier ones. */
+    /** Oldest first, and the cursor of the earlier ones. */
     listNewest({ id, messageCount }: TicketRow): MessagesShown {
       const rows = listMessages(id, messageCount - maxShown - 1, messageCount)
       const cut = cutAtLimit(rows, maxShown, ({ seq }) => [id, seq])
       return { messages: cut.rows.reverse(), before: cut.cursor }
     },
-    /** Messages of a ticket, newest first. */
     listRange: ({ id, messageCount }: TicketRow, range: ListRange): Listing<AuthoredMessage> =>
       listByNumber(range, {
         name: id,
@@ -168,7 +163,6 @@ export function createTicketStore(orm: Orm) {
       const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.seq, seq))
       return orm.select().from(ticketMessages).where(one).get()
     },
-    /** The owner's first message after the newest reply. */
     findUnanswered(ticketId: string): TicketMessageRow | undefined {
       const ofTicket = eq(ticketMessages.ticketId, ticketId)
       const newestReply = orm
@@ -199,10 +193,10 @@ export function createTicketStore(orm: Orm) {
       const wanted = and(eq(ticket, ticketId), eq(field, of))
       return orm.select().from(ticketHistory).where(wanted).orderBy(asc(id)).limit(1).get()
     },
-    /** Resolved tickets without a message after `until`, longest silence first. */
+    /** Longest silence first. */
     listSilent: (until: number, limit: number): TicketRow[] =>
       settled().all('resolved', until, limit),
-    /** Tickets with a pending mail to the inbox, longest due first. */
+    /** Longest due first. */
     listInboxDue(limit: number): TicketRow[] {
       const { inboxDueAt: due } = tickets
       return orm.select().from(tickets).where(isNotNull(due)).orderBy(asc(due)).limit(limit).all()

@@ -42,7 +42,6 @@ declare module '../../jobs/outbox.ts' {
 type Neighbours = Omit<TicketParts, 'store' | 'changes'> &
   Omit<MailParts, 'store' | 'desk'> & {
     notify: Notify
-    /** Deletes the notifications about answers in a ticket, inside a `write`. */
     forgetReplies: (userId: string, ticketId: string) => void
     attach: Attach
     detach: (messageId: string) => void
@@ -64,7 +63,6 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   const parts = { ...neighbours, store, desk, views, changes, search: createSearchStore(orm) }
   const tickets = createTicketService(core, parts)
 
-  /** The data of a webhook event: the ticket as in the desk's list, and the message of the event. */
   function eventData({ ticket_id = '', message_id = '' }: DomainEvent['ids']) {
     const item = desk.find(ticket_id)
     if (!item) return undefined
@@ -73,8 +71,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     return { ticket: views.deskTicketListItemView(item), ...said }
   }
 
-  /** Makes tickets of a deleted user no longer wait for an answer.
-   *  @returns the id of the last one; undefined when there was none */
+  /** The removed owner waits for nothing. */
   function endWaiting(userId: string): string | undefined {
     const waiting = store.listWaiting(userId, endedAtOnce)
     for (const { id, updatedAt } of waiting) {

@@ -14,7 +14,6 @@ import {
 } from './model.ts'
 import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 
-/** Requested changes of a ticket; absent fields keep their value. */
 export type RequestedChanges = {
   status?: TicketStatus | undefined
   priority?: TicketPriority | undefined
@@ -22,19 +21,16 @@ export type RequestedChanges = {
   assigneeId?: string | null | undefined
 }
 
-/** A new ticket with its first message. */
 export type TicketRequest = MessageRequest & { content: TicketContent }
 
 type TicketDraft = MessageRequest & {
   authorId: string
-  /** Whether the author writes for the desk. */
   isAdmin: boolean
 }
 
-/** One update of a ticket; `actorId` is null for automatic changes. */
+/** `actorId` is null for automatic changes. */
 type Update = { actorId: string | null; requested?: RequestedChanges; message?: TicketMessageRow }
 
-/** A result, and whether an earlier request produced it. */
 export type Replayable<T> = { value: T; replayed: boolean }
 
 type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'> & {
@@ -43,8 +39,6 @@ type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'> & {
   config: { support: Pick<Core['config']['support'], 'inbox'> }
 }
 
-/** Attaches the owner's files to a message, inside its `write`.
- *  @throws validation_error (`attachments`) */
 export type Attach = (
   messageId: string,
   ownerId: string,
@@ -60,8 +54,7 @@ const maxOwnerMessages = 200
 const maxOwnerCharacters = 200_000
 const inboxDelayMilliseconds = 10 * 60_000
 
-/** The rules of tickets for owners and desk, and the frames about changes. Called inside a `write`; each change updates the
- *  ticket row once. */
+/** Called inside a `write`; each change updates the ticket row once. */
 export function createTicketChanges(core: TicketCore, parts: Parts) {
   const { store, desk, attach } = parts
   const { deskTicketListItemView } = parts.views
@@ -98,8 +91,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     return store.update(ticketId, changes)
   }
 
-  /** Queues a mail about the owner's message to the assignee, else to the inbox. A mail to the inbox covers the messages of
-   *  several minutes.
+  /** A mail to the inbox covers the messages of several minutes.
    *  @returns the time of the first message that the next inbox mail covers; null when no mail is pending */
   function notifyDesk(
     { id, inboxDueAt }: TicketRow,
@@ -130,7 +122,6 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     return { ...times, waitingSince: null, settledAt: isNew ? now : ticket.settledAt }
   }
 
-  /** @returns the time of the owner's first message without a reply */
   function waitingSince(ticket: TicketRow, message?: TicketMessageRow): number | null {
     if (message) return message.isAdmin ? null : (ticket.waitingSince ?? message.createdAt)
     return ticket.settledAt === null ? ticket.waitingSince : waitingAgain(ticket)
@@ -186,8 +177,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return ticket
     },
 
-    /** Finds the ticket that the author opened earlier with the same key, as it was then.
-     *  @throws idempotency_mismatch (same key, other content) */
+    /** Finds the ticket as it was opened. */
     findOpened(
       userId: string,
       content: TicketContent,
@@ -202,8 +192,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       throw new AppError('idempotency_mismatch')
     },
 
-    /** Appends a message and applies the changes that its author requested.
-     *  @throws ticket_full */
+    /** @throws ticket_full */
     reply(ticket: TicketRow, draft: TicketDraft, requested: RequestedChanges): TicketMessageRow {
       const message = append(ticket, draft)
       publish('ticket.replied', message)
@@ -212,7 +201,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return message
     },
 
-    /** Applies the changes, with a history row for each difference; `actorId` is null for automatic changes. */
+    /** `actorId` is null for automatic changes. */
     change(ticket: TicketRow, requested: RequestedChanges, actorId: string | null): TicketRow {
       if (differencesOf(ticket, requested).length === 0) return ticket
       const changed = update(ticket, { actorId, requested })
@@ -220,8 +209,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return changed
     },
 
-    /** Finds the author's earlier message with the same key.
-     *  @throws idempotency_mismatch (same key, other content) */
+    /** @throws idempotency_mismatch (same key, other content) */
     findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
       const { authorId, clientId, body, fileUrls, isAdmin } = draft
       if (clientId === null) return undefined
@@ -234,7 +222,6 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
   }
 }
 
-/** Whether a message has exactly this text and these files. */
 function hasContent(
   message: TicketMessageRow,
   { body, fileUrls }: Pick<TicketDraft, 'body' | 'fileUrls'>,

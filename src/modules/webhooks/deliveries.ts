@@ -15,27 +15,23 @@ export type DeliveryParts = {
   store: WebhookStore
   send: Send
   notify: Notify
-  /** The modules that load the data of events. */
   others: readonly Module[]
   onDisabled: () => void
 }
 
-/** The outcome of an attempt. Without a response `status` is null and `text` is the reason. */
+/** Without a response `status` is null and `text` is the reason. */
 export type Outcome = { status: number | null; retryAfter: string | null; text: string }
 
-/** The delays between attempts. */
 const delays = [5_000, 5 * minute, 30 * minute, ...[2, 5, 10, 14, 20, 24].map((n) => n * hour)]
-/** A webhook is disabled when all deliveries have failed for this long. */
 const disableAfterMilliseconds = 5 * day
 const gone = 410
 
 export const isSuccess = ({ status }: Outcome) => status !== null && status >= 200 && status < 300
 
-/** Turns the result of sending into an outcome. Never rejects. */
 export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
   sending.catch((error: Error) => ({ status: null, retryAfter: null, text: error.message }))
 
-/** Delivers queued events. Each run of a job is one attempt. A job contains only ids: the data is loaded at delivery. */
+/** Each run of a job is one attempt. A job contains only ids: the data is loaded at delivery. */
 export function createDeliveries(core: Core, parts: DeliveryParts) {
   const { store, send, notify, others, onDisabled } = parts
   const { afterCommit, audit, clock, log } = core
@@ -145,8 +141,7 @@ export function createDeliveries(core: Core, parts: DeliveryParts) {
     return undefined
   }
 
-  /** Adds the external id of the user (`*_external_id`) next to each user id. The platform's own object of a message stays
-   *  as it was given. */
+  /** The platform's own object of a message stays as it was given. */
   function withExternalIds(value: object): object {
     const entries = Object.entries(value).flatMap(([key, part]) => {
       const isPlatformData = key === 'data' && 'sender_id' in value

@@ -195,7 +195,7 @@ const eventData: Record<EventType | typeof testEvent, Record<string, TSchema>> =
   [testEvent]: { webhook: gone(samples.recordId) },
 }
 
-/** The body of each event, for the API description. The external id of a user, if set, follows each user id. */
+/** The external id of a user, if set, follows each user id. */
 export const webhookBodies = Object.fromEntries(
   ([...eventTypes, testEvent] as const).map((type) => [
     type,

@@ -15,7 +15,7 @@ const readBytes = 1_024
 /** `idleTimeout` is in seconds. */
 const keepAlive = { idleTimeout: 15, maxIdleSockets: 64 }
 
-/** Resolves a host to all its addresses, in the order of preference. */
+/** In the order of preference. */
 export type ResolveHost = (host: string) => Promise<readonly LookupAddress[]>
 export const resolveHost: ResolveHost = async (host) => {
   await mustBeAnswered(host)
@@ -27,17 +27,14 @@ type Options = {
   /** Called for each address of the host right before each request. */
   isAllowed: (address: string) => boolean
   timeoutMilliseconds?: number
-  /** Trusted instead of the system's certificate authorities. */
   ca?: string
 }
 type Posted = { headers: Record<string, string>; body: string; signal?: AbortSignal | undefined }
 
 export type Post = (url: string, posted: Posted) => Promise<Answer>
 
-/** Posts only to allowed addresses. Each request resolves the name once and connects to the resolved address, so a name
- *  server cannot return another address after the check (DNS rebinding). Ignores redirects, and proxies of the
- *  environment, which would resolve the name again.
- *  @throws Error with the reason when there is no response */
+/** Each request resolves the name once and connects to the resolved address, so a name server cannot return another one
+ *  after the check (DNS rebinding). Ignores redirects, and proxies, which would resolve the name again. */
 export function createPost(options: Options): Post {
   const { timeoutMilliseconds = usualTimeoutMilliseconds, ca } = options
   const session = new Bun.FetchSession({ proxy: false, keepAlive })
@@ -72,8 +69,7 @@ async function findAllowed(host: string, { resolve, isAllowed }: Options, signal
   throw new Error('the host has an address that is not public')
 }
 
-/** Posts to the first address that accepts a connection.
- *  @throws Error when none does, or there is no response */
+/** Posts to the first address that accepts a connection. */
 async function postToFirst(
   url: URL,
   addresses: readonly LookupAddress[],

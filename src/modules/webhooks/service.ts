@@ -27,11 +27,9 @@ const maxWebhooks = 100
 
 type Action = Extract<AuditAction, `webhook_${string}`>
 
-/** Administration of webhooks. Each change is recorded in the audit log. */
 export function createWebhookService(core: Core, { store, send, onChanged }: Parts) {
   const { config, write, afterCommit, audit, outbox, newId, clock } = core
 
-  /** @throws not_found */
   const mustFind = (idText: string): WebhookRow => getById(idText, store.find)
 
   function record(action: Action, by: By, webhook: WebhookRow) {
@@ -40,7 +38,6 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     audit.record({ action, ...by, target: { type: 'webhook', id }, details })
   }
 
-  /** @throws validation_error (`url`) */
   function mustBeUsable(url: string) {
     if (!config.webhookPrivate && !isPublicUrl(url)) throw invalidField('url', 'public_url')
     if (url.includes('#')) throw invalidField('url', 'no_fragment')
@@ -56,9 +53,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
   }
 
   return {
-    /** @param key a repeated call returns the webhook of the first one
-     *  @returns the webhook with its secret, which later responses omit
-     *  @throws validation_error (`url`: not public) · too_many_webhooks · idempotency_mismatch */
+    /** @param key a repeated call returns the webhook of the first one */
     async create({ url, events, description }: NewWebhook, by: By, key: string | undefined) {
       mustBeUsable(url)
       const content = {
@@ -85,12 +80,9 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
 
     list: store.list,
 
-    /** @throws not_found */
     get: mustFind,
 
-    /** Absent fields keep their value. Enabling a webhook, and a new address of an enabled one, reset the time of its
-     *  failures.
-     *  @throws not_found · validation_error (`url`: not public) */
+    /** Enabling a webhook, and a new address of an enabled one, reset the time of its failures. */
     async update(id: string, update: WebhookUpdate, by: By): Promise<WebhookRow> {
       if (typeof update.url === 'string') mustBeUsable(update.url)
       return write(() => {
@@ -103,8 +95,6 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       })
     },
 
-    /** Deletes a webhook. Its waiting deliveries are not sent.
-     *  @throws not_found */
     delete: (id: string, by: By): Promise<void> =>
       write(() => {
         const webhook = mustFind(id)
@@ -113,9 +103,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         afterCommit(onChanged)
       }),
 
-    /** Creates a new secret. For a day deliveries are signed with the former ones, too: after a lost answer the endpoint
-     *  knows none of the newer ones.
-     *  @throws not_found */
+    /** For a day the former secrets sign, too: after a lost answer the endpoint knows none of the newer ones. */
     renewSecret: (id: string, by: By): Promise<WebhookRow> =>
       write(() => {
         const before = mustFind(id)
@@ -127,8 +115,6 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         return webhook
       }),
 
-    /** Sends a test event at once, even to a disabled webhook.
-     *  @throws not_found */
     async test(id: string, by: By): Promise<Outcome> {
       const webhook = mustFind(id)
       await write(() => record('webhook_tested', by, webhook))
@@ -137,13 +123,10 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       return outcomeOf(send(webhook, message))
     },
 
-    /** Newest first.
-     *  @throws not_found */
     listDeliveries: (idText: string, range: ListRange): Listing<DeliveryRow> =>
       store.listDeliveries(mustFind(idText).id, range),
 
-    /** Delivers an event again at once, with the same id and a new series of attempts.
-     *  @throws not_found */
+    /** Keeps the id, and begins a new series of attempts. */
     retry: (idText: string, deliveryIdText: string, by: By): Promise<DeliveryRow> =>
       write(() => {
         const webhook = mustFind(idText)
@@ -152,15 +135,13 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         return deliverAgain(webhook.id, delivery)
       }),
 
-    /** Called inside the `write` that discards a job: its delivery will not be tried again. */
+    /** The delivery will not be tried again. */
     endDelivery({ id, receiver }: Job): void {
       store.updateDelivery(receiver, id, { status: 'failed' })
     },
 
-    /** Retries every waiting delivery, and every kept one that was not accepted, of events since a time (ms since the
-     *  epoch).
-     *  @returns their number; 0 while the webhook is switched off
-     *  @throws not_found */
+    /** Every waiting delivery, and every kept one that was not accepted, of events since a time (ms since the epoch).
+     *  @returns their number; 0 while the webhook is switched off */
     async retrySince(idText: string, since: number, by: By): Promise<number> {
       const { id: receiver, disabledAt } = mustFind(idText)
       if (disabledAt !== null) return 0
@@ -183,8 +164,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       return (waiting?.count ?? 0) + (missed?.count ?? 0)
     },
 
-    /** Counts all webhooks, and the disabled and the failing ones among them; `givenUp` failed until they were disabled.
-     *  `dropping` is the host of an endpoint whose events were dropped within a day. */
+    /** `givenUp` failed until they were disabled. `dropping` is a host whose events were dropped within a day. */
     stats() {
       const all = store.listAll()
       const enabled = all.filter(({ disabledAt }) => disabledAt === null)
@@ -227,7 +207,6 @@ function changesIn(
   }
 }
 
-/** Checks a URL without resolving its name. */
 function isPublicUrl(text: string): boolean {
   const { protocol, hostname } = new URL(text)
   const host = hostname.replace(/^\[(.*)\]$/, '$1')

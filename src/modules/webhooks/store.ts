@@ -14,7 +14,7 @@ export type WebhookStore = ReturnType<typeof createWebhookStore>
 
 const value = sql.placeholder
 
-/** SQL over webhooks and their deliveries. The queries for each delivery are prepared. */
+/** The queries for each delivery are prepared. */
 export function createWebhookStore(orm: Orm) {
   const statement = lazyStatements(orm.$client)
   const byId = lazy(() =>
@@ -47,18 +47,17 @@ export function createWebhookStore(orm: Orm) {
     delete(id: string): void {
       orm.delete(webhooks).where(eq(webhooks.id, id)).run()
     },
-    /** Newest first. */
     list: (range: ListRange): Listing<WebhookRow> => listById(orm, range, { id: webhooks.id }),
     listAll: (): WebhookRow[] => orm.select().from(webhooks).all(),
     count: (): number => countRows(orm, webhooks),
-    /** Stores the outcome of an attempt, unless the webhook has been deleted. */
+    /** Unless the webhook has been deleted. */
     upsertDelivery(row: DeliveryRow): void {
       const { webhookId, id, event, status, attempts, createdAt, attemptedAt } = row
       const response = [row.responseStatus, row.response] as const
       const times = [createdAt, attemptedAt] as const
       upsert().run(webhookId, id, JSON.stringify(event), status, attempts, ...response, ...times)
     },
-    /** Counts dropped events; those that were tried before count as failed. */
+    /** Events that were tried before count as failed. */
     countDropped(id: string, deliveryIds: readonly string[]): WebhookRow {
       const tried = and(ofWebhook(id), inArray(webhookDeliveries.id, [...deliveryIds]))
       orm.update(webhookDeliveries).set({ status: 'failed' }).where(tried).run()
@@ -74,7 +73,7 @@ export function createWebhookStore(orm: Orm) {
         .get(),
     findDelivery: (webhookId: string, id: string): DeliveryRow | undefined =>
       orm.select().from(webhookDeliveries).where(oneDelivery(webhookId, id)).get(),
-    /** Oldest first, after a delivery. */
+    /** Oldest first. */
     listUndelivered(webhookId: string, { since, after, limit }: Missed): DeliveryRow[] {
       const { id, status, createdAt } = webhookDeliveries
       const missed = [gt(id, after), ne(status, 'delivered'), gte(createdAt, since)]
@@ -84,12 +83,9 @@ export function createWebhookStore(orm: Orm) {
         .where(and(ofWebhook(webhookId), ...missed))
       return rows.orderBy(asc(id)).limit(limit).all()
     },
-    /** Newest first. */
     listDeliveries: (webhookId: string, range: ListRange): Listing<DeliveryRow> =>
       listById(orm, range, { id: webhookDeliveries.id, which: ofWebhook(webhookId) }),
-    /** Whether any user has an external id. */
     hasExternalIds: (): boolean => someExternalId().get() !== null,
-    /** @returns undefined for an unknown user or one without an external id */
     findExternalId: (id: string): string | undefined =>
       externalId().get(id)?.externalId ?? undefined,
     listAdminIds(): string[] {
@@ -100,8 +96,7 @@ export function createWebhookStore(orm: Orm) {
 }
 
 const key = [webhookDeliveries.webhookId, webhookDeliveries.id]
-/** All deliveries but the newest hundred of each webhook. CROSS JOIN makes SQLite read the few webhooks first, then their
- *  deliveries. */
+/** CROSS JOIN makes SQLite read the few webhooks first, then their deliveries. */
 const olderDeliveries = `SELECT webhook_id, delivery.id FROM webhooks
   CROSS JOIN webhook_deliveries AS delivery ON webhook_id = webhooks.id AND delivery.id <=
     (SELECT id FROM webhook_deliveries WHERE webhook_id = webhooks.id ORDER BY id DESC LIMIT 1 OFFSET 100)

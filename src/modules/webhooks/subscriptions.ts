@@ -10,15 +10,13 @@ const checkedEvery = 1_000
 const kind = 'webhook_delivery'
 const action = 'webhook_events_dropped'
 
-/** Queues events for the subscribed webhooks, in the transaction of the event. Subscriptions are kept in memory, so that an
- *  event without subscribers costs one lookup.
+/** In the transaction of the event. Subscriptions are in memory, so that an event without subscribers costs one lookup.
  *  @returns the function that reads them again */
 export function subscribeWebhooks(
   { events, outbox, audit, clock, log, afterCommit }: Core,
   store: WebhookStore,
 ) {
   const addedTo = new Map<string, number>()
-  /** The newest dropped job of each webhook. */
   const droppedThrough = new Map<string, string>()
   let subscribers = new Map<EventType, string[]>()
   reload()

@@ -32,7 +32,6 @@ type Neighbours = Pick<DeliveryParts, 'notify' | 'others'> & {
   resolve: ResolveHost
 }
 
-/** Sends events to the platform's endpoints. */
 export function createWebhooks(core: Core, neighbours: Neighbours) {
   const store = createWebhookStore(core.orm)
   const send = createSender(core, neighbours)
