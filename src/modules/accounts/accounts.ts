@@ -13,15 +13,7 @@ import { type AccountMail, createMailJobs } from './address/account-mails.ts'
 import { createRecovery } from './address/recovery.ts'
 import { createBans } from './bans/bans.ts'
 import { createExports, type SendExport, whileAllowed } from './exports.ts'
-import {
-  createUserViews,
-  formerAddressView,
-  type NewPerson,
-  ownAuditView,
-  type PurgeCounts,
-  pendingAddressView,
-  sessionView,
-} from './model.ts'
+import * as model from './model.ts'
 import { createUserAdmin } from './people/user-admin.ts'
 import { userAdminRoutes } from './people/user-admin-routes.ts'
 import { accountRoutes } from './routes.ts'
@@ -121,7 +113,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
   const userAdmin = createUserAdmin(core, parts)
 
   const avatarUrl = createAvatarUrls(core.config.publicUrl)
-  const { profileView, managedView } = createUserViews(avatarUrl, base.factors.isOn)
+  const { profileView, managedView } = model.createUserViews(avatarUrl, base.factors.isOn)
   const userData = ({ user_id: id = '' }: DomainEvent['ids']) => {
     const user = base.store.find(id)
     return user?.deletedAt === null ? { user: managedView(user) } : undefined
@@ -129,10 +121,14 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
   const exports = createExports(core, (userId) =>
     Object.assign(
       {
-        sessions: sessionStore.each(userId).map((row) => sessionView(row, '')),
-        pending_addresses: base.oneTimeTokens.list('change_email', userId).map(pendingAddressView),
-        former_addresses: base.oneTimeTokens.list('undo_email', userId).map(formerAddressView),
-        audit_log: core.audit.eachBy(userId).map(ownAuditView),
+        sessions: sessionStore.each(userId).map((row) => model.sessionView(row, '')),
+        pending_addresses: base.oneTimeTokens
+          .list('change_email', userId)
+          .map(model.pendingAddressView),
+        former_addresses: base.oneTimeTokens
+          .list('undo_email', userId)
+          .map(model.formerAddressView),
+        audit_log: core.audit.eachBy(userId).map(model.ownAuditView),
       },
       ...others.map((module) => module.exportOf?.(userId)),
     ),
@@ -152,7 +148,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       },
     })
   }
-  async function countPurged({ id }: UserRow): Promise<PurgeCounts> {
+  async function countPurged({ id }: UserRow): Promise<model.PurgeCounts> {
     const counts = { messages: 0, broadcasts: 0, files: 0, tickets: 0, reports: 0 }
     for (const { purge } of others) {
       for (const kind of purgedKinds) {
@@ -253,7 +249,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     },
     resolveUser: userAdmin.resolve,
     upsertUser: userAdmin.upsert,
-    async createGuest(person: NewPerson, request: Request, ip: string) {
+    async createGuest(person: model.NewPerson, request: Request, ip: string) {
       bans.mustNotBeBanned(storedEmail(person.email), ip)
       // No address: a removal erases only those of entries by the removed person.
       const by = { actor: { type: 'system' } } as const

@@ -11,38 +11,7 @@ import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Recovery } from './address/recovery.ts'
 import { Export, type SendExport } from './exports.ts'
-import {
-  Authenticated,
-  CodeBody,
-  CodesRenewal,
-  Credentials,
-  EmailBody,
-  EmailChangeBody,
-  FactorRemoval,
-  FactorSetUp,
-  Jwks,
-  NewQuietHours,
-  OneTimeTokenBody,
-  OwnerProof,
-  PasswordBody,
-  PasswordChange,
-  PasswordReset,
-  Profile,
-  ProfileUpdate,
-  type ProfileView,
-  RecoveryCodes,
-  RefreshTokenBody,
-  Registration,
-  type Rotation,
-  Session,
-  SetUp,
-  type SigningKey,
-  sessionView,
-  TokenSet,
-  TotpSecret,
-  UserBody,
-  userView,
-} from './model.ts'
+import * as model from './model.ts'
 import type { AccountService } from './service.ts'
 import type { Keyring } from './sign-in/keys.ts'
 import type { SessionRow } from './sign-in/session-store.ts'
@@ -62,7 +31,7 @@ const changingPassword = owner('current_password')
 const confirmed = owner('password')
 const changingFactor = owner('password', 5)
 const keys = (id: string) =>
-  visitor(id, 'Shows the public keys of the access tokens (JWKS).', { 200: Jwks })
+  visitor(id, 'Shows the public keys of the access tokens (JWKS).', { 200: model.Jwks })
 
 type Parts = {
   accounts: AccountService
@@ -70,7 +39,7 @@ type Parts = {
   keyring: Keyring
   recovery: Recovery
   totp: Totp
-  profileView: ProfileView
+  profileView: model.ProfileView
   sendExport: SendExport
 }
 
@@ -91,8 +60,8 @@ export function accountRoutes(parts: Parts) {
         'register',
         'Registers a new account and logs it in. Sends a verification mail to the address. Refused while the setting `registration` is `off`.',
         {
-          201: Authenticated,
-          body: Registration,
+          201: model.Authenticated,
+          body: model.Registration,
           errors: ['registration_closed', 'banned', 'email_taken'],
           example: { user: { role: 'user', email_verified: false } },
         },
@@ -106,8 +75,8 @@ export function accountRoutes(parts: Parts) {
         'createFirstAdmin',
         'Creates the first admin. Requires the token from the link that the first start prints, which is valid for 30 minutes.',
         {
-          201: Authenticated,
-          body: SetUp,
+          201: model.Authenticated,
+          body: model.SetUp,
           errors: ['email_taken'],
           example: { user: { role: 'admin' } },
         },
@@ -120,8 +89,8 @@ export function accountRoutes(parts: Parts) {
         'login',
         'Logs in. An unknown address, a wrong password and a disabled account get the same response. If a second factor is enabled, a request without `code` is refused with the reason `totp_required`.',
         {
-          200: Authenticated,
-          body: Credentials,
+          200: model.Authenticated,
+          body: model.Credentials,
           errors: [
             'banned',
             'invalid_credentials',
@@ -142,8 +111,8 @@ export function accountRoutes(parts: Parts) {
         'refreshTokens',
         'Exchanges a refresh token for a new token set. Each refresh token works once. Reusing it ends its session, unless it was exchanged within the last 10 seconds and its successor is unused. A client that lost the response repeats the request with the same token and `X-Idempotency-Key`: for 24 hours, while the successor is unused and the user agent is the same, it gets a new successor.',
         {
-          200: TokenSet,
-          body: RefreshTokenBody,
+          200: model.TokenSet,
+          body: model.RefreshTokenBody,
           errors: ['invalid_token'],
           headers: {
             'X-Idempotency-Key': described(
@@ -160,7 +129,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'logout',
         'Logs out. Ends the session of the refresh token with its access tokens and sockets. Other devices stay logged in. A token of another user changes nothing.',
-        { 204: null, body: RefreshTokenBody },
+        { 204: null, body: model.RefreshTokenBody },
       ),
     )
     .get(
@@ -176,7 +145,7 @@ export function accountRoutes(parts: Parts) {
     )
     .get(
       '/v1/operator/keys',
-      (): Static<typeof SigningKey>[] =>
+      (): Static<typeof model.SigningKey>[] =>
         keyring
           .list()
           .map(({ kid, state, createdAt }) => ({ kid, state, created_at: isoTime(createdAt) })),
@@ -184,7 +153,7 @@ export function accountRoutes(parts: Parts) {
     )
     .post(
       '/v1/operator/keys/rotate',
-      async ({ body, context }): Promise<Static<typeof Rotation>> => ({
+      async ({ body, context }): Promise<Static<typeof model.Rotation>> => ({
         ready_at: timeOrNull(await keyring.rotate({ isUrgent: body.now, ...context.by })),
       }),
       { body: Body('KeyRotation', { now: Type.Boolean() }), ...forCommands() },
@@ -194,12 +163,12 @@ export function accountRoutes(parts: Parts) {
     .post(
       '/v1/auth/verify-email',
       async ({ body, context }) => ({
-        user: userView(await recovery.verifyEmail(body.token, context.ip)),
+        user: model.userView(await recovery.verifyEmail(body.token, context.ip)),
       }),
       visitor(
         'verifyEmail',
         'Verifies an e-mail address with the token from the mailed link. The role `user` becomes `verified_user`.',
-        { 200: UserBody, body: OneTimeTokenBody },
+        { 200: model.UserBody, body: model.OneTimeTokenBody },
       ),
     )
     .post(
@@ -217,7 +186,7 @@ export function accountRoutes(parts: Parts) {
       visitor(
         'requestPasswordReset',
         'Mails a link for setting a new password. The response is the same whether or not the address is known.',
-        { 204: null, body: EmailBody },
+        { 204: null, body: model.EmailBody },
       ),
     )
     .post(
@@ -226,7 +195,7 @@ export function accountRoutes(parts: Parts) {
       visitor(
         'resetPassword',
         'Sets a new password with the token from the mailed link. Ends every session and verifies the address. If the address was never verified before, also removes the second factor, devices, name and picture.',
-        { 204: null, body: PasswordReset },
+        { 204: null, body: model.PasswordReset },
       ),
     )
     .post(
@@ -235,7 +204,7 @@ export function accountRoutes(parts: Parts) {
       changingPassword(
         'changePassword',
         'Changes the password. Ends the other sessions. At most 5 times an hour.',
-        { 204: null, body: PasswordChange },
+        { 204: null, body: model.PasswordChange },
       ),
     )
     .post(
@@ -244,18 +213,18 @@ export function accountRoutes(parts: Parts) {
       confirmed(
         'requestEmailChange',
         'Requests a change of the e-mail address: mails a link to the new address. The address changes when its owner follows the link within 24 hours. At most once a minute and 5 times an hour.',
-        { 204: null, body: EmailChangeBody, errors: ['banned', 'mail_throttled'] },
+        { 204: null, body: model.EmailChangeBody, errors: ['banned', 'mail_throttled'] },
       ),
     )
     .post(
       '/v1/auth/email/confirm',
       async ({ body, context }) => ({
-        user: userView(await recovery.confirmEmail(body.token, context.ip)),
+        user: model.userView(await recovery.confirmEmail(body.token, context.ip)),
       }),
       visitor(
         'confirmEmailChange',
         'Confirms a new e-mail address with the token from the mailed link. If the former address was verified, it stays reserved for 7 days, and a link mailed to it undoes the change.',
-        { 200: UserBody, body: OneTimeTokenBody, errors: ['banned', 'email_taken'] },
+        { 200: model.UserBody, body: model.OneTimeTokenBody, errors: ['banned', 'email_taken'] },
       ),
     )
     .post(
@@ -264,7 +233,7 @@ export function accountRoutes(parts: Parts) {
       visitor(
         'undoEmailChange',
         'Restores the former e-mail address with the token from the link mailed to it. Ends every session, removes the password, and removes a second factor set up after the change. Mails a link for setting a new password.',
-        { 204: null, body: OneTimeTokenBody },
+        { 204: null, body: model.OneTimeTokenBody },
       ),
     )
     .post(
@@ -273,7 +242,7 @@ export function accountRoutes(parts: Parts) {
       changingFactor(
         'createTotpSecret',
         'Creates a secret for an authenticator. Confirm it with a first code to enable the second factor.',
-        { 200: TotpSecret, body: FactorSetUp, errors: ['totp_exists'] },
+        { 200: model.TotpSecret, body: model.FactorSetUp, errors: ['totp_exists'] },
       ),
     )
     .post(
@@ -285,8 +254,8 @@ export function accountRoutes(parts: Parts) {
         'confirmTotp',
         'Enables the second factor with a first code. The recovery codes are shown only this once, and the owner is notified by mail.',
         {
-          200: RecoveryCodes,
-          body: CodeBody,
+          200: model.RecoveryCodes,
+          body: model.CodeBody,
           errors: ['totp_exists', 'totp_invalid', 'login_throttled', 'quota_exceeded', 'not_found'],
         },
       ),
@@ -299,7 +268,11 @@ export function accountRoutes(parts: Parts) {
       changingFactor(
         'renewRecoveryCodes',
         'Replaces the recovery codes of the second factor. The old ones no longer work, and the new ones are shown only this once.',
-        { 200: RecoveryCodes, body: CodesRenewal, errors: ['totp_invalid', 'not_found'] },
+        {
+          200: model.RecoveryCodes,
+          body: model.CodesRenewal,
+          errors: ['totp_invalid', 'not_found'],
+        },
       ),
     )
     .delete(
@@ -307,7 +280,7 @@ export function accountRoutes(parts: Parts) {
       ({ body, context }) => totp.remove(context.user, body, context.ip),
       changingFactor('deleteTotp', 'Disables the second factor. The owner is notified by mail.', {
         204: null,
-        body: FactorRemoval,
+        body: model.FactorRemoval,
         errors: ['totp_invalid', 'not_found'],
       }),
     )
@@ -328,7 +301,7 @@ export function accountRoutes(parts: Parts) {
         'Confirms the session with the password, or a code from the authenticator or a mail (`POST /v1/auth/confirm/code`). A code works once; recovery codes are not accepted. For some minutes the session may then call operations that require a confirmation. At most 10 times a minute.',
         {
           204: null,
-          body: OwnerProof,
+          body: model.OwnerProof,
           errors: [
             'invalid_credentials',
             'totp_invalid',
@@ -342,7 +315,7 @@ export function accountRoutes(parts: Parts) {
     .get(
       '/v1/users/me',
       ({ context }) => profileView(accounts.get(context.user.userId)),
-      user('getProfile', 'Shows your own profile.', { 200: Profile }),
+      user('getProfile', 'Shows your own profile.', { 200: model.Profile }),
     )
     .patch(
       '/v1/users/me',
@@ -357,7 +330,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'updateProfile',
         'Changes your own profile. Absent fields keep their value; `avatar_url: null` restores the generated picture.',
-        { 200: Profile, body: ProfileUpdate },
+        { 200: model.Profile, body: model.ProfileUpdate },
       ),
     )
     .put(
@@ -370,7 +343,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'setQuietHours',
         'Sets the hours of each day in which pushes and mails wait; then they come as one. Calls and mails about the account do not wait.',
-        { 200: Profile, body: NewQuietHours },
+        { 200: model.Profile, body: model.NewQuietHours },
       ),
     )
     .delete(
@@ -386,7 +359,7 @@ export function accountRoutes(parts: Parts) {
       confirmed(
         'deleteAccount',
         'Removes your own account. Messages stay, shown as from a deleted user.',
-        { 204: null, body: PasswordBody, errors: ['last_admin'] },
+        { 204: null, body: model.PasswordBody, errors: ['last_admin'] },
       ),
     )
     .get(
@@ -403,10 +376,14 @@ export function accountRoutes(parts: Parts) {
       '/v1/auth/sessions',
       ({ query, context }) => {
         const { userId, sessionId } = context.user
-        const view = (row: SessionRow) => sessionView(row, sessionId)
+        const view = (row: SessionRow) => model.sessionView(row, sessionId)
         return pageOf(query, (range) => sessions.list(userId, range), view)
       },
-      user.list('listSessions', 'Lists your sessions, one for each logged-in device.', Session),
+      user.list(
+        'listSessions',
+        'Lists your sessions, one for each logged-in device.',
+        model.Session,
+      ),
     )
     .delete(
       '/v1/auth/sessions/:id',

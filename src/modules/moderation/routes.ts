@@ -8,19 +8,7 @@ import type { AvatarUrl } from '../../lib/avatar.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
 import type { Blocks } from './blocks.ts'
-import {
-  Block,
-  blockView,
-  NewReport,
-  OwnReport,
-  ownReportView,
-  Report,
-  ReportDetail,
-  ReportStatusField,
-  ReportUpdate,
-  reportDetailView,
-  reportView,
-} from './model.ts'
+import * as model from './model.ts'
 import type { Reports } from './reports.ts'
 
 const user = operations('Moderation', { access: 'user' })
@@ -42,9 +30,13 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
         pageOf(
           query,
           (range) => blocks.list(context.user.userId, range),
-          (item) => blockView(item, avatarUrl),
+          (item) => model.blockView(item, avatarUrl),
         ),
-      user.list('listBlocks', 'Lists the people you have blocked, newest block first.', Block),
+      user.list(
+        'listBlocks',
+        'Lists the people you have blocked, newest block first.',
+        model.Block,
+      ),
     )
     .put(
       '/v1/users/blocks/:user_id',
@@ -62,13 +54,14 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
     )
     .post(
       '/v1/reports',
-      async ({ body, context }) => ownReportView(await reports.open(context.user.userId, body)),
+      async ({ body, context }) =>
+        model.ownReportView(await reports.open(context.user.userId, body)),
       user(
         'createReport',
         'Reports a person or a message to the desk. While a report is open, a repeated call for the same target returns it.',
         {
-          201: OwnReport,
-          body: NewReport,
+          201: model.OwnReport,
+          body: model.NewReport,
           errors: ['not_found', 'quota_exceeded', 'text_quota_exceeded'],
         },
       ),
@@ -78,11 +71,11 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       ({ query }) => {
         const status = query['status'] as ReportStatus | undefined // the pipeline has checked it
         const filter = { status, reportedId: idIn(query['reported_id']) }
-        return pageOf(query, (range) => reports.list(filter, range), reportView)
+        return pageOf(query, (range) => reports.list(filter, range), model.reportView)
       },
-      admin.list('adminListReports', 'Lists reports, newest first.', Report, {
+      admin.list('adminListReports', 'Lists reports, newest first.', model.Report, {
         query: {
-          status: described(ReportStatusField, 'Only reports in this state.'),
+          status: described(model.ReportStatusField, 'Only reports in this state.'),
           reported_id: Sample(samples.host.id, 'Only reports about this user or their messages.'),
         },
       }),
@@ -90,23 +83,23 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
     .get(
       '/v1/admin/reports/:id',
       async ({ params, context }) =>
-        reportDetailView(await reports.view(params.id, context.byUser), deskUrl),
+        model.reportDetailView(await reports.view(params.id, context.byUser), deskUrl),
       admin(
         'adminGetReport',
         'Shows a report with the messages around the reported one. Each call is recorded in the audit log.',
-        { 200: ReportDetail },
+        { 200: model.ReportDetail },
       ),
     )
     .patch(
       '/v1/admin/reports/:id',
       async ({ params, body, context }) =>
-        reportDetailView(await reports.update(params.id, body, context.byUser), deskUrl),
+        model.reportDetailView(await reports.update(params.id, body, context.byUser), deskUrl),
       admin(
         'adminUpdateReport',
         'Resolves a report or adds a note to it. Resolving deletes its copies of messages.',
         {
-          200: ReportDetail,
-          body: ReportUpdate,
+          200: model.ReportDetail,
+          body: model.ReportUpdate,
           errors: ['report_open'],
           example: {
             status: 'resolved',

@@ -15,13 +15,7 @@ import {
 } from './jobs.ts'
 import { createMailPreferences } from './mail-preferences.ts'
 import { createMessagePushes, type MessagePushes } from './message-pushes.ts'
-import {
-  announcementProgressView,
-  deliveryView,
-  notificationView,
-  preferencesView,
-  pushTokenView,
-} from './model.ts'
+import * as model from './model.ts'
 import { createNotifier } from './notifier.ts'
 import { createPreferences } from './preferences.ts'
 import { createPushTokenStore } from './push-token-store.ts'
@@ -112,11 +106,11 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       'notification.created'({ user_id = '', notification_id = '' }) {
         // A notification of a deleted user counts as gone, although a job still deletes it.
         const row = store.findPerson(user_id) && store.find(user_id, notification_id)
-        return row && { notification: { ...notificationView(row), user_id } }
+        return row && { notification: { ...model.notificationView(row), user_id } }
       },
       'broadcast.completed'({ announcement_id = '' }) {
         const row = announcementStore.findItem(announcement_id)
-        return row && { broadcast: announcementProgressView(row) }
+        return row && { broadcast: model.announcementProgressView(row) }
       },
     },
     mailPreferences: createMailPreferences(parts),
@@ -130,10 +124,10 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     noteVisit: unreadMail.visited,
     onJobChanged: unreadMail.forgetDue,
     exportOf: (userId: string) => ({
-      notifications: store.each(userId).map(notificationView),
-      push_tokens: pushTokenStore.listAll(userId).map(pushTokenView),
-      notification_preferences: [preferencesView(preferences.list(userId))],
-      deliveries: core.deliveries.each(userId).map(deliveryView),
+      notifications: store.each(userId).map(model.notificationView),
+      push_tokens: pushTokenStore.listAll(userId).map(model.pushTokenView),
+      notification_preferences: [model.preferencesView(preferences.list(userId))],
+      deliveries: core.deliveries.each(userId).map(model.deliveryView),
     }),
     /** Deletes a deleted user's notifications, then removes their name from other users'. */
     erase(userId: string, limit: number, after = '') {

@@ -9,27 +9,7 @@ import type { DeliveryStore } from '../../jobs/delivery-store.ts'
 import { getById } from '../../lib/ids.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { Announcements } from './announcements.ts'
-import {
-  AnnouncementProgress,
-  announcementProgressView,
-  announcementView,
-  changesOf,
-  Delivery,
-  deliveryView,
-  NewAnnouncement,
-  NewNotification,
-  NewPushToken,
-  Notification,
-  NotifyResult,
-  notificationView,
-  Preferences,
-  PreferencesUpdate,
-  PushToken,
-  preferencesView,
-  pushTokenView,
-  SentAnnouncement,
-  WebPushKey,
-} from './model.ts'
+import * as model from './model.ts'
 import { type Notifier, userReferences } from './notifier.ts'
 import type { Preferences as PreferenceService } from './preferences.ts'
 import type { PushTokens } from './push-tokens.ts'
@@ -64,9 +44,9 @@ export function notificationRoutes(parts: Parts) {
       ({ query, context }) => {
         const isUnread = query['unread'] === 'true'
         const list = (range: ListRange) => notifier.list(context.user.userId, isUnread, range)
-        return pageOf(query, list, notificationView)
+        return pageOf(query, list, model.notificationView)
       },
-      user.list('listNotifications', 'Lists notifications, newest first.', Notification, {
+      user.list('listNotifications', 'Lists notifications, newest first.', model.Notification, {
         query: { unread: Flag('`true` lists only unread notifications.') },
       }),
     )
@@ -91,47 +71,49 @@ export function notificationRoutes(parts: Parts) {
     )
     .get(
       '/v1/notifications/preferences',
-      ({ context }) => preferencesView(preferences.list(context.user.userId)),
+      ({ context }) => model.preferencesView(preferences.list(context.user.userId)),
       user(
         'getNotificationPreferences',
         'Shows the enabled channels for each type of notification.',
-        { 200: Preferences },
+        { 200: model.Preferences },
       ),
     )
     .put(
       '/v1/notifications/preferences',
       async ({ body, context }) =>
-        preferencesView(await preferences.update(context.user.userId, changesOf(body))),
+        model.preferencesView(await preferences.update(context.user.userId, model.changesOf(body))),
       user(
         'updateNotificationPreferences',
         'Enables or disables channels for each type of notification. Absent types and channels keep their value. Some types cannot be switched off in the app.',
-        { 200: Preferences, body: PreferencesUpdate },
+        { 200: model.Preferences, body: model.PreferencesUpdate },
       ),
     )
     .get(
       '/v1/notifications/web-push-key',
       () => ({ public_key: webPushKey }),
       anybody('getWebPushKey', 'Shows the key with which browsers subscribe to Web Push.', {
-        200: WebPushKey,
+        200: model.WebPushKey,
       }),
     )
     .post(
       '/v1/notifications/push-tokens',
       async ({ body: { token, platform }, context }) => {
         const { userId, sessionId } = context.user
-        return pushTokenView(await pushTokens.register({ userId, sessionId, token, platform }))
+        return model.pushTokenView(
+          await pushTokens.register({ userId, sessionId, token, platform }),
+        )
       },
       user(
         'createPushToken',
         'Registers a device for pushes until this session ends. A repeated call with the same token returns the same id. A token of another user moves to you.',
-        { 201: PushToken, body: NewPushToken },
+        { 201: model.PushToken, body: model.NewPushToken },
       ),
     )
     .get(
       '/v1/notifications/push-tokens',
       ({ query, context }) =>
-        pageOf(query, (range) => pushTokens.list(context.user.userId, range), pushTokenView),
-      user.list('listPushTokens', 'Lists your devices.', PushToken),
+        pageOf(query, (range) => pushTokens.list(context.user.userId, range), model.pushTokenView),
+      user.list('listPushTokens', 'Lists your devices.', model.PushToken),
     )
     .delete(
       '/v1/notifications/push-tokens/:id',
@@ -152,12 +134,12 @@ export function notificationRoutes(parts: Parts) {
         }
         const references = [...userReferences(user_ids), ...one]
         const { rows, ...counts } = await notifier.report(references, event)
-        return { data: rows.map(notificationView), ...counts }
+        return { data: rows.map(model.notificationView), ...counts }
       },
       platform(
         'serviceSendNotifications',
         'Notifies one person or up to a hundred. An absent title or body gets the default text in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`. `unknown` lists those of several recipients who do not exist; the others are notified. `muted` counts people who switched the type off, or, for calls and follows, who have blocked or are blocked by a person in `data`. `X-Idempotency-Key` is the `dedupe_key` of a body without one.',
-        { 201: NotifyResult, body: NewNotification, headers: idempotent.headers },
+        { 201: model.NotifyResult, body: model.NewNotification, headers: idempotent.headers },
       ),
     )
     .post(
@@ -174,14 +156,14 @@ export function notificationRoutes(parts: Parts) {
           clientId: client_id ?? idempotencyKey(request.headers),
         })
         markReplayed(set.headers, replayed)
-        return { ...announcementView(announcement), ...(unknown.length > 0 && { unknown }) }
+        return { ...model.announcementView(announcement), ...(unknown.length > 0 && { unknown }) }
       },
       announcing(
         'adminSendAnnouncement',
         'Notifies everybody, everybody with a role, or single people. The first two omit disabled accounts; `GET /v1/admin/users?disabled=false`, optionally with `role`, counts them beforehand. Delivery to many recipients takes a while; `GET /v1/admin/notifications/{id}` shows the progress.',
         {
-          201: SentAnnouncement,
-          body: NewAnnouncement,
+          201: model.SentAnnouncement,
+          body: model.NewAnnouncement,
           errors: ['idempotency_mismatch'],
           ...idempotent,
         },
@@ -189,30 +171,30 @@ export function notificationRoutes(parts: Parts) {
     )
     .get(
       '/v1/admin/notifications',
-      ({ query }) => pageOf(query, announcements.list, announcementProgressView),
+      ({ query }) => pageOf(query, announcements.list, model.announcementProgressView),
       admin.list(
         'adminListAnnouncements',
         'Lists the announcements of all admins, newest first.',
-        AnnouncementProgress,
+        model.AnnouncementProgress,
       ),
     )
     .get(
       '/v1/admin/users/:id/deliveries',
       ({ params, query }) => {
         const { id } = getById(params.id, parts.findPerson)
-        return pageOf(query, (range) => parts.deliveries.list(id, range), deliveryView)
+        return pageOf(query, (range) => parts.deliveries.list(id, range), model.deliveryView)
       },
       admin.list(
         'adminListUserDeliveries',
         'Lists the mails and pushes of the last 30 days to a person and what became of them, newest first.',
-        Delivery,
+        model.Delivery,
       ),
     )
     .get(
       '/v1/admin/notifications/:id',
-      ({ params }) => announcementProgressView(announcements.get(params.id)),
+      ({ params }) => model.announcementProgressView(announcements.get(params.id)),
       admin('adminGetAnnouncement', 'Shows an announcement and its progress.', {
-        200: AnnouncementProgress,
+        200: model.AnnouncementProgress,
       }),
     )
 }

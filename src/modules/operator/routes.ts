@@ -14,22 +14,7 @@ import { parseTime } from '../../lib/clock.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { SettingChanges } from '../../settings.ts'
 import type { MailPreviews } from './mail-previews.ts'
-import {
-  AuditEntry,
-  auditEntryView,
-  JobItem,
-  JobState,
-  jobUserId,
-  jobView,
-  MailTextKinds,
-  MailTextPreview,
-  MailTextPreviewRequest,
-  Retention,
-  retentionView,
-  Settings,
-  SettingsUpdate,
-  SystemState,
-} from './model.ts'
+import * as model from './model.ts'
 import type { System } from './system.ts'
 
 const auditPageSize = 50
@@ -59,7 +44,7 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
     const names = namesOf(ids.filter((id) => id !== null))
     return (id: string | null) => (id === null ? undefined : names.get(id))
   }
-  const oneJob = (job: Job) => jobView(job, nameOf([jobUserId(job)]))
+  const oneJob = (job: Job) => model.jobView(job, nameOf([model.jobUserId(job)]))
 
   return new Elysia({ name: 'operator' })
     .use(routeBase)
@@ -69,20 +54,22 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
       admin(
         'adminGetSystem',
         'Shows the state of the service: sizes, traffic, deliveries, warnings.',
-        { 200: SystemState },
+        { 200: model.SystemState },
       ),
     )
     .get(
       '/v1/admin/settings',
       () => settings.all(),
       admin('adminGetSettings', 'Shows the settings of the platform, defaults included.', {
-        200: Settings,
+        200: model.Settings,
       }),
     )
     .get(
       '/v1/admin/settings/defaults',
       () => settings.defaults(),
-      admin('adminGetDefaultSettings', 'Shows the default of each setting.', { 200: Settings }),
+      admin('adminGetDefaultSettings', 'Shows the default of each setting.', {
+        200: model.Settings,
+      }),
     )
     .patch(
       '/v1/admin/settings',
@@ -93,23 +80,23 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
       confirmed(
         'adminUpdateSettings',
         'Changes settings of the platform. Absent settings keep their value, `null` is the default. The changes have effect at once.',
-        { 200: Settings, body: SettingsUpdate },
+        { 200: model.Settings, body: model.SettingsUpdate },
       ),
     )
     .get(
       '/v1/admin/retention',
-      async () => retentionView(await surveyRetention()),
+      async () => model.retentionView(await surveyRetention()),
       admin(
         'adminGetRetention',
         'Shows how many messages and tickets the settings for retention would delete now, and when it runs.',
-        { 200: Retention },
+        { 200: model.Retention },
       ),
     )
     .get(
       '/v1/admin/settings/texts',
       () => ({ kinds: mails.list() }),
       admin('adminListMailTexts', 'Lists the mails with their placeholders and default texts.', {
-        200: MailTextKinds,
+        200: model.MailTextKinds,
       }),
     )
     .post(
@@ -118,7 +105,7 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
       admin(
         'adminPreviewMailText',
         'Shows a mail with invented values, as it would be after a change of `settings`. With `send` it is mailed to the admin, too.',
-        { 200: MailTextPreview, body: MailTextPreviewRequest },
+        { 200: model.MailTextPreview, body: model.MailTextPreviewRequest },
       ),
     )
     .get(
@@ -128,12 +115,12 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
         const range = listRange(query, auditPageSize)
         const found = audit.list(filter, range)
         const name = nameOf(found.rows.flatMap(({ actorId, targetId }) => [actorId, targetId]))
-        return listAnswer(range, found, (row) => auditEntryView(row, name))
+        return listAnswer(range, found, (row) => model.auditEntryView(row, name))
       },
       admin.list(
         'adminListAuditLog',
         'Lists the entries of the audit log, newest first.',
-        AuditEntry,
+        model.AuditEntry,
         {
           size: auditPageSize,
           query: {
@@ -155,21 +142,21 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
         const state = query['state'] as State | undefined // the pipeline has checked it
         const range = listRange(query)
         const found = outbox.list(state, range)
-        const name = nameOf(found.rows.map(jobUserId))
-        return listAnswer(range, found, (row) => jobView(row, name))
+        const name = nameOf(found.rows.map(model.jobUserId))
+        return listAnswer(range, found, (row) => model.jobView(row, name))
       },
       admin.list(
         'adminListJobs',
         'Lists waiting and dead jobs, such as mails and pushes, newest first.',
-        JobItem,
-        { query: { state: described(JobState, 'Only jobs in this state.') } },
+        model.JobItem,
+        { query: { state: described(model.JobState, 'Only jobs in this state.') } },
       ),
     )
     .post(
       '/v1/admin/jobs/:id/retry',
       async ({ params, context }) => oneJob(await changeJob('job_retried', params.id, context.by)),
       admin('adminRetryJob', 'Retries a job now, with a new series of attempts.', {
-        200: JobItem,
+        200: model.JobItem,
         example: { state: 'waiting', attempts: 0 },
       }),
     )

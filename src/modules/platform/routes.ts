@@ -9,20 +9,7 @@ import { routeBase } from '../../http/request-context.ts'
 import { callStates } from '../../lib/vocabulary.ts'
 import type { Calls } from './calls.ts'
 import type { Follows } from './follows.ts'
-import {
-  Call,
-  CallUpdate,
-  CreatedServiceKey,
-  callView,
-  type ExternalIdOf,
-  Follow,
-  FollowerImport,
-  followView,
-  ImportCounts,
-  NewServiceKey,
-  ServiceKey,
-  serviceKeyView,
-} from './model.ts'
+import * as model from './model.ts'
 import type { ServiceKeys } from './service-keys.ts'
 
 const admin = operations('Administration', { access: 'admin' })
@@ -34,21 +21,21 @@ type Parts = {
   serviceKeys: ServiceKeys
   follows: Follows
   calls: Calls
-  externalIdOf: ExternalIdOf
+  externalIdOf: model.ExternalIdOf
 }
 
 export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Parts) {
-  const [viewFollow, viewCall] = [followView(externalIdOf), callView(externalIdOf)]
+  const [viewFollow, viewCall] = [model.followView(externalIdOf), model.callView(externalIdOf)]
 
   return new Elysia({ name: 'platform' })
     .use(routeBase)
     .get(
       '/v1/admin/service-keys',
-      ({ query }) => pageOf(query, serviceKeys.list, serviceKeyView),
+      ({ query }) => pageOf(query, serviceKeys.list, model.serviceKeyView),
       admin.list(
         'adminListServiceKeys',
         'Lists service keys including revoked ones, newest first.',
-        ServiceKey,
+        model.ServiceKey,
       ),
     )
     .post(
@@ -63,8 +50,8 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
         'adminCreateServiceKey',
         'Creates a service key. The key itself is shown only this once. A repeated call with the same `X-Idempotency-Key` within a day creates no other one: it returns the same service key with a new `key`, which replaces the unused first one.',
         {
-          201: CreatedServiceKey,
-          body: NewServiceKey,
+          201: model.CreatedServiceKey,
+          body: model.NewServiceKey,
           example: { last_used_at: null },
           errors: ['idempotency_mismatch'],
           ...idempotent,
@@ -87,7 +74,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
       followFeed.list(
         'serviceListFollows',
         'Lists the followers of a host, ordered by id, to compare them with your own.',
-        Follow,
+        model.Follow,
         {
           query: { host_id: PersonId(samples.host.id) },
           required: ['host_id'],
@@ -104,7 +91,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
       callFeed.list(
         'serviceListCalls',
         'Lists the calls of the last 30 days, ordered by id, to compare them with your own.',
-        Call,
+        model.Call,
         { query: { state: OneOf(callStates, { description: 'Only calls in this state.' }) } },
       ),
     )
@@ -132,7 +119,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
       followFeed(
         'serviceImportFollowers',
         'Imports followers of a host, up to 1,000 at once. Adds followers, removes none and notifies nobody. `unknown` lists the ids of nobody who can follow. `ext:` followed by an external id also identifies a person.',
-        { 200: ImportCounts, body: FollowerImport, errors: ['not_a_host'] },
+        { 200: model.ImportCounts, body: model.FollowerImport, errors: ['not_a_host'] },
       ),
     )
     .put(
@@ -141,7 +128,7 @@ export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Pa
       callFeed(
         'serviceUpdateCall',
         'Reports the state of a call. A call never returns to an earlier state, so late and repeated reports change nothing. The host is notified of a ringing or missed call.',
-        { 200: Call, body: CallUpdate, errors: ['idempotency_mismatch'] },
+        { 200: model.Call, body: model.CallUpdate, errors: ['idempotency_mismatch'] },
       ),
     )
 }

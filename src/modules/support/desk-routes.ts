@@ -11,26 +11,7 @@ import { parseId } from '../../lib/ids.ts'
 import { ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskListing, DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
-import {
-  contentOf,
-  DeskTicket,
-  DeskTicketListItem,
-  DeskTicketMessage,
-  type DeskViews,
-  deskTicketMessageView,
-  fileUrlsIn,
-  filterFields,
-  messageIn,
-  NewDeskTicket,
-  NewTicketNote,
-  NewTicketReply,
-  OrderField,
-  TicketCounts,
-  TicketNote,
-  TicketNoteUpdate,
-  TicketUpdate,
-  ticketNoteView,
-} from './model.ts'
+import * as model from './model.ts'
 import { maxWords } from './search-store.ts'
 
 const admin = operations('Support', { access: 'admin' })
@@ -50,7 +31,7 @@ const DeskQuery = Type.Partial(
     waiting: Flag(
       '`true` shows only tickets that wait for an answer of the desk (`waiting_since` is not null), `false` only the others.',
     ),
-    ...filterFields,
+    ...model.filterFields,
     assignee_id: CheckedText(
       (text) => (text === 'me' || text === 'none' || parseId(text) ? undefined : problem('id')),
       { description: 'The id of an admin, `me`, or `none`.', examples: ['me'] },
@@ -59,7 +40,7 @@ const DeskQuery = Type.Partial(
       description: 'The id of the person who opened the ticket.',
       examples: [samples.guest.id],
     }),
-    order: OrderField,
+    order: model.OrderField,
     q: Text(
       { max: 200 },
       {
@@ -83,7 +64,7 @@ const answerExample = {
 
 export function deskRoutes(
   desk: DeskService,
-  { deskTicketListItemView, deskTicketView }: DeskViews,
+  { deskTicketListItemView, deskTicketView }: model.DeskViews,
 ) {
   return new Elysia({ name: 'support-desk' })
     .use(routeBase)
@@ -96,7 +77,7 @@ export function deskRoutes(
       admin.list(
         'adminListTickets',
         'Lists all tickets. Tickets that wait longest for an answer come first, then the most recently changed.',
-        DeskTicketListItem,
+        model.DeskTicketListItem,
         { query: DeskQuery.properties },
       ),
     )
@@ -104,8 +85,8 @@ export function deskRoutes(
       '/v1/admin/support/tickets',
       async ({ body, context, request, set }) => {
         const opened = await desk.open(context.byUser, body.user_id, {
-          content: contentOf(body),
-          ...messageIn(body, idempotencyKey(request.headers)),
+          content: model.contentOf(body),
+          ...model.messageIn(body, idempotencyKey(request.headers)),
         })
         markReplayed(set.headers, opened.replayed)
         return deskTicketView(opened.value)
@@ -113,7 +94,12 @@ export function deskRoutes(
       admin(
         'adminCreateTicket',
         'Opens a ticket for a user with a message of yours and notifies the user. It is in progress and assigned to you.',
-        { 201: DeskTicket, body: NewDeskTicket, errors: ['idempotency_mismatch'], ...idempotent },
+        {
+          201: model.DeskTicket,
+          body: model.NewDeskTicket,
+          errors: ['idempotency_mismatch'],
+          ...idempotent,
+        },
       ),
     )
     .get(
@@ -122,7 +108,7 @@ export function deskRoutes(
       admin(
         'adminCountTickets',
         'Counts tickets for the views of a desk. The list shows the same tickets: waiting for an answer (`waiting=true`), assigned to you or to nobody (`assignee_id=me` or `none`, with `status=open,in_progress,resolved`), by status, and all.',
-        { 200: TicketCounts },
+        { 200: model.TicketCounts },
       ),
     )
     .get(
@@ -131,7 +117,7 @@ export function deskRoutes(
       admin(
         'adminGetTicket',
         'Shows a ticket with its newest messages, its notes and its history.',
-        { 200: DeskTicket },
+        { 200: model.DeskTicket },
       ),
     )
     .patch(
@@ -141,36 +127,36 @@ export function deskRoutes(
       admin(
         'adminUpdateTicket',
         'Changes status, priority, category or assignee of a ticket. Absent fields keep their value.',
-        { 200: DeskTicket, body: TicketUpdate, example: { status: 'in_progress' } },
+        { 200: model.DeskTicket, body: model.TicketUpdate, example: { status: 'in_progress' } },
       ),
     )
     .get(
       '/v1/admin/support/tickets/:id/messages',
       ({ params, query }) =>
-        pageOf(query, (range) => desk.listMessages(params.id, range), deskTicketMessageView),
+        pageOf(query, (range) => desk.listMessages(params.id, range), model.deskTicketMessageView),
       admin.list(
         'adminListTicketMessages',
         'Lists the messages of a ticket, newest first.',
-        DeskTicketMessage,
+        model.DeskTicketMessage,
       ),
     )
     .post(
       '/v1/admin/support/tickets/:id/messages',
       async ({ params, body, context, request, set }) => {
         const sent = await desk.reply(context.byUser, params.id, {
-          ...messageIn(body, idempotencyKey(request.headers)),
+          ...model.messageIn(body, idempotencyKey(request.headers)),
           status: body.status ?? undefined,
           lastMessageId: body.last_message_id ?? undefined,
         })
         markReplayed(set.headers, sent.replayed)
-        return deskTicketMessageView(sent.value)
+        return model.deskTicketMessageView(sent.value)
       },
       admin(
         'adminSendTicketMessage',
         'Answers a ticket and notifies its owner. With `last_message_id` the answer is refused if the ticket has a newer message.',
         {
-          201: DeskTicketMessage,
-          body: NewTicketReply,
+          201: model.DeskTicketMessage,
+          body: model.NewTicketReply,
           errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'],
           ...idempotent,
           example: answerExample,
@@ -180,21 +166,21 @@ export function deskRoutes(
     .post(
       '/v1/admin/support/tickets/:id/notes',
       async ({ params, body, context }) =>
-        ticketNoteView(await desk.addNote(context.byUser, params.id, noteIn(body))),
+        model.ticketNoteView(await desk.addNote(context.byUser, params.id, noteIn(body))),
       admin('adminCreateTicketNote', 'Adds a note that only admins see.', {
-        201: TicketNote,
-        body: NewTicketNote,
+        201: model.TicketNote,
+        body: model.NewTicketNote,
       }),
     )
     .patch(
       '/v1/admin/support/tickets/:id/notes/:note_id',
       async ({ params, body, context }) =>
-        ticketNoteView(
+        model.ticketNoteView(
           await desk.editNote(context.byUser, params.id, params.note_id, body.body.trim()),
         ),
       admin('adminUpdateTicketNote', 'Changes the text of a note of your own.', {
-        200: TicketNote,
-        body: TicketNoteUpdate,
+        200: model.TicketNote,
+        body: model.TicketNoteUpdate,
         errors: ['not_owner'],
       }),
     )
@@ -209,13 +195,13 @@ export function deskRoutes(
     )
 }
 
-const noteIn = ({ body, attachments }: Static<typeof NewTicketNote>) => ({
+const noteIn = ({ body, attachments }: Static<typeof model.NewTicketNote>) => ({
   body: body.trim(),
-  fileUrls: fileUrlsIn(attachments),
+  fileUrls: model.fileUrlsIn(attachments),
 })
 
 /** The changes in a body, whose schema has checked the assignee's id. */
-function updateIn(body: TicketUpdate): DeskUpdate {
+function updateIn(body: model.TicketUpdate): DeskUpdate {
   const { status, priority, category, assignee_id, assigned_to } = body
   const isFirst = assignee_id !== undefined
   const assignee = isFirst ? assignee_id : assigned_to

@@ -4,18 +4,7 @@ import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency
 import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { ListRange } from '../../lib/list-range.ts'
-import {
-  contentOf,
-  messageIn,
-  NewTicket,
-  NewTicketMessage,
-  Ticket,
-  TicketListItem,
-  TicketMessage,
-  ticketListItemView,
-  ticketMessageView,
-  ticketView,
-} from './model.ts'
+import * as model from './model.ts'
 import type { TicketService } from './service.ts'
 
 const user = operations('Support', { access: 'user' })
@@ -27,18 +16,18 @@ export function supportRoutes(tickets: TicketService) {
       '/v1/support/tickets',
       async ({ body, context, request, set }) => {
         const opened = await tickets.open(context.user.userId, {
-          content: contentOf(body),
-          ...messageIn(body, idempotencyKey(request.headers)),
+          content: model.contentOf(body),
+          ...model.messageIn(body, idempotencyKey(request.headers)),
         })
         markReplayed(set.headers, opened.replayed)
-        return ticketView(opened.value)
+        return model.ticketView(opened.value)
       },
       user(
         'createTicket',
         'Opens a ticket. A repeated call with the same `client_id` or `X-Idempotency-Key` opens nothing and returns the first result. At most 20 a day, or 5 before the e-mail address is verified.',
         {
-          201: Ticket,
-          body: NewTicket,
+          201: model.Ticket,
+          body: model.NewTicket,
           errors: ['quota_exceeded', 'text_quota_exceeded', 'idempotency_mismatch'],
           ...idempotent,
         },
@@ -47,14 +36,18 @@ export function supportRoutes(tickets: TicketService) {
     .get(
       '/v1/support/tickets',
       ({ query, context }) =>
-        pageOf(query, (range) => tickets.list(context.user.userId, range), ticketListItemView),
-      user.list('listTickets', 'Lists your own tickets, newest first.', TicketListItem),
+        pageOf(
+          query,
+          (range) => tickets.list(context.user.userId, range),
+          model.ticketListItemView,
+        ),
+      user.list('listTickets', 'Lists your own tickets, newest first.', model.TicketListItem),
     )
     .get(
       '/v1/support/tickets/:id',
-      ({ params, context }) => ticketView(tickets.get(context.user.userId, params.id)),
+      ({ params, context }) => model.ticketView(tickets.get(context.user.userId, params.id)),
       user('getTicket', 'Shows a ticket of your own with its newest messages.', {
-        200: Ticket,
+        200: model.Ticket,
         errors: ['not_found', 'not_owner'],
       }),
     )
@@ -63,29 +56,29 @@ export function supportRoutes(tickets: TicketService) {
       ({ params, query, context }) => {
         const { userId } = context.user
         const list = (range: ListRange) => tickets.listMessages(userId, params.id, range)
-        return pageOf(query, list, ticketMessageView)
+        return pageOf(query, list, model.ticketMessageView)
       },
       user.list(
         'listTicketMessages',
         'Lists the messages of a ticket of your own, newest first.',
-        TicketMessage,
+        model.TicketMessage,
         { errors: ['not_found', 'not_owner'] },
       ),
     )
     .post(
       '/v1/support/tickets/:id/messages',
       async ({ params, body, context, request, set }) => {
-        const message = messageIn(body, idempotencyKey(request.headers))
+        const message = model.messageIn(body, idempotencyKey(request.headers))
         const sent = await tickets.reply(context.user.userId, params.id, message)
         markReplayed(set.headers, sent.replayed)
-        return ticketMessageView(sent.value)
+        return model.ticketMessageView(sent.value)
       },
       user(
         'sendTicketMessage',
         'Adds a message to your own ticket. This reopens a resolved ticket and, for some days, a closed one.',
         {
-          201: TicketMessage,
-          body: NewTicketMessage,
+          201: model.TicketMessage,
+          body: model.NewTicketMessage,
           errors: [
             'not_found',
             'not_owner',
@@ -101,9 +94,9 @@ export function supportRoutes(tickets: TicketService) {
     .post(
       '/v1/support/tickets/:id/close',
       async ({ params, context }) =>
-        ticketView(await tickets.close(context.user.userId, params.id)),
+        model.ticketView(await tickets.close(context.user.userId, params.id)),
       user('closeTicket', 'Closes a ticket of your own. A repeated call changes nothing.', {
-        200: Ticket,
+        200: model.Ticket,
         errors: ['not_found', 'not_owner'],
         example: { status: 'closed' },
       }),

@@ -6,20 +6,7 @@ import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { parseTime } from '../../lib/clock.ts'
 import type { ListRange } from '../../lib/list-range.ts'
-import {
-  deliveryView,
-  NewWebhook,
-  Retried,
-  RetrySince,
-  testView,
-  Webhook,
-  WebhookDelivery,
-  WebhookTest,
-  WebhookUpdate,
-  WebhookWithSecret,
-  webhookView,
-  webhookWithSecretView,
-} from './model.ts'
+import * as model from './model.ts'
 import type { WebhookService } from './service.ts'
 
 const deliveryPageSize = 100
@@ -31,8 +18,8 @@ export function webhookRoutes(webhooks: WebhookService) {
     .use(routeBase)
     .get(
       '/v1/admin/webhooks',
-      ({ query }) => pageOf(query, webhooks.list, webhookView),
-      admin.list('adminListWebhooks', 'Lists webhooks, newest first.', Webhook),
+      ({ query }) => pageOf(query, webhooks.list, model.webhookView),
+      admin.list('adminListWebhooks', 'Lists webhooks, newest first.', model.Webhook),
     )
     .post(
       '/v1/admin/webhooks',
@@ -40,14 +27,14 @@ export function webhookRoutes(webhooks: WebhookService) {
         const key = idempotencyKey(request.headers)
         const { row, replayed } = await webhooks.create(body, context.by, key)
         markReplayed(set.headers, replayed)
-        return webhookWithSecretView(row)
+        return model.webhookWithSecretView(row)
       },
       sensitive(
         'adminCreateWebhook',
         'Creates a webhook. Its secret is shown only this once. A repeated call with the same `X-Idempotency-Key` within a day creates nothing and returns the first webhook with its secret.',
         {
-          201: WebhookWithSecret,
-          body: NewWebhook,
+          201: model.WebhookWithSecret,
+          body: model.NewWebhook,
           errors: ['too_many_webhooks', 'idempotency_mismatch'],
           ...idempotent,
         },
@@ -55,17 +42,17 @@ export function webhookRoutes(webhooks: WebhookService) {
     )
     .get(
       '/v1/admin/webhooks/:id',
-      ({ params }) => webhookView(webhooks.get(params.id)),
-      admin('adminGetWebhook', 'Shows a webhook.', { 200: Webhook }),
+      ({ params }) => model.webhookView(webhooks.get(params.id)),
+      admin('adminGetWebhook', 'Shows a webhook.', { 200: model.Webhook }),
     )
     .patch(
       '/v1/admin/webhooks/:id',
       async ({ params, body, context }) =>
-        webhookView(await webhooks.update(params.id, body, context.by)),
+        model.webhookView(await webhooks.update(params.id, body, context.by)),
       sensitive(
         'adminUpdateWebhook',
         'Changes a webhook, or disables or enables it. Absent fields keep their value.',
-        { 200: Webhook, body: WebhookUpdate },
+        { 200: model.Webhook, body: model.WebhookUpdate },
       ),
     )
     .delete(
@@ -78,30 +65,30 @@ export function webhookRoutes(webhooks: WebhookService) {
     .post(
       '/v1/admin/webhooks/:id/secret',
       async ({ params, context }) =>
-        webhookWithSecretView(await webhooks.renewSecret(params.id, context.by)),
+        model.webhookWithSecretView(await webhooks.renewSecret(params.id, context.by)),
       sensitive(
         'adminRenewWebhookSecret',
         'Renews the secret of a webhook. The new one is shown only this once. For 24 hours deliveries are signed with the former ones, too.',
-        { 200: WebhookWithSecret },
+        { 200: model.WebhookWithSecret },
       ),
     )
     .post(
       '/v1/admin/webhooks/:id/test',
-      async ({ params, context }) => testView(await webhooks.test(params.id, context.by)),
+      async ({ params, context }) => model.testView(await webhooks.test(params.id, context.by)),
       admin('adminTestWebhook', 'Sends a signed `webhook.test` now and returns the result.', {
-        200: WebhookTest,
+        200: model.WebhookTest,
       }),
     )
     .get(
       '/v1/admin/webhooks/:id/deliveries',
       ({ params, query }) => {
         const list = (range: ListRange) => webhooks.listDeliveries(params.id, range)
-        return pageOf(query, list, deliveryView, deliveryPageSize)
+        return pageOf(query, list, model.deliveryView, deliveryPageSize)
       },
       admin.list(
         'adminListWebhookDeliveries',
         'Lists attempted deliveries, newest first. The last 100 are kept, for 30 days.',
-        WebhookDelivery,
+        model.WebhookDelivery,
         { size: deliveryPageSize },
       ),
     )
@@ -114,17 +101,17 @@ export function webhookRoutes(webhooks: WebhookService) {
       admin(
         'adminRetryWebhookDeliveries',
         'Delivers again what an endpoint has not accepted, of events since a time: all that wait, and of those that were given up the kept ones (the last 100).',
-        { 200: Retried, body: RetrySince },
+        { 200: model.Retried, body: model.RetrySince },
       ),
     )
     .post(
       '/v1/admin/webhooks/:id/deliveries/:delivery_id/retry',
       async ({ params, context }) =>
-        deliveryView(await webhooks.retry(params.id, params.delivery_id, context.by)),
+        model.deliveryView(await webhooks.retry(params.id, params.delivery_id, context.by)),
       admin(
         'adminRetryWebhookDelivery',
         'Delivers an event again at once, with the same id and a new series of attempts.',
-        { 200: WebhookDelivery, example: { status: 'waiting' } },
+        { 200: model.WebhookDelivery, example: { status: 'waiting' } },
       ),
     )
 }

@@ -10,20 +10,7 @@ import { invalidField } from '../../../lib/errors.ts'
 import { type BanKind, roles } from '../../../lib/vocabulary.ts'
 import { Ban, type Bans, banKind, banValue, banView, NewBan } from '../bans/bans.ts'
 import { Export, type SendExport } from '../exports.ts'
-import {
-  AccessUpdate,
-  Authenticated,
-  ExternalId,
-  ManagedUser,
-  type ManagedView,
-  NewPerson,
-  newcomerProblems,
-  PersonUpdate,
-  PurgeCounts,
-  registration,
-  Session,
-  sessionView,
-} from '../model.ts'
+import * as model from '../model.ts'
 import { clientOf, type Sessions } from '../sign-in/sessions.ts'
 import type { UserRow } from '../store.ts'
 import type { UserAdmin } from './user-admin.ts'
@@ -63,21 +50,21 @@ function userFilterOf(query: Query): UserFilter {
 
 // A lookup finds at most one user, so there is no cursor form.
 const { page, per_page } = listQuery()
-const lookup = { email: Email(), external_id: ExternalId }
+const lookup = { email: Email(), external_id: model.ExternalId }
 
 type Parts = {
   sessions: Sessions
   bans: Bans
   userAdmin: UserAdmin
-  countPurged: (user: UserRow) => Promise<PurgeCounts>
-  managedView: ManagedView
+  countPurged: (user: UserRow) => Promise<model.PurgeCounts>
+  managedView: model.ManagedView
   sendExport: SendExport
 }
 
-const { email, password } = registration
+const { email, password } = model.registration
 const NewAccount = Refined(
   Body('NewAccount', { email, password, role: OneOf(roles) }),
-  newcomerProblems,
+  model.newcomerProblems,
 )
 
 const PurgeStarted = Schema('PurgeStarted', {
@@ -94,14 +81,14 @@ export function userAdminRoutes(parts: Parts) {
       '/v1/admin/users',
       ({ query }) =>
         pageOf(query, (range) => userAdmin.search(userFilterOf(query), range), managedView),
-      admin.list('adminListUsers', 'Finds people, the oldest account first.', ManagedUser, {
+      admin.list('adminListUsers', 'Finds people, the oldest account first.', model.ManagedUser, {
         query: userFilters,
       }),
     )
     .get(
       '/v1/admin/users/:id',
       ({ params, context }) => managedView(userAdmin.get(params.id, context.by)),
-      admin('adminGetUser', 'Shows a person.', { 200: ManagedUser }),
+      admin('adminGetUser', 'Shows a person.', { 200: model.ManagedUser }),
     )
     .patch(
       '/v1/admin/users/:id',
@@ -113,7 +100,12 @@ export function userAdminRoutes(parts: Parts) {
       sensitive(
         'adminUpdateUser',
         'Changes the role of a person, disables or enables them, or verifies the address. Absent fields keep their value. The last admin cannot be demoted or disabled. `email_verified: true` for an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture.',
-        { 200: ManagedUser, body: AccessUpdate, errors: ['last_admin'], example: { role: 'host' } },
+        {
+          200: model.ManagedUser,
+          body: model.AccessUpdate,
+          errors: ['last_admin'],
+          example: { role: 'host' },
+        },
       ),
     )
     .delete(
@@ -129,7 +121,7 @@ export function userAdminRoutes(parts: Parts) {
       '/v1/admin/users/:id/purge',
       ({ params }) => countPurged(userAdmin.getAny(params.id)),
       admin('adminCountPurge', 'Counts what a purge of a person would remove now.', {
-        200: PurgeCounts,
+        200: model.PurgeCounts,
       }),
     )
     .post(
@@ -170,7 +162,7 @@ export function userAdminRoutes(parts: Parts) {
         const page = pageOf(
           query,
           (range) => sessions.list(id, range),
-          (row) => sessionView(row, ''),
+          (row) => model.sessionView(row, ''),
         )
         await userAdmin.viewSessions(id, context.by)
         return page
@@ -178,7 +170,7 @@ export function userAdminRoutes(parts: Parts) {
       admin.list(
         'adminListUserSessions',
         'Lists the sessions of a person, one for each logged-in device. Each call is recorded in the audit log.',
-        Session,
+        model.Session,
       ),
     )
     .delete(
@@ -219,7 +211,7 @@ export function userAdminRoutes(parts: Parts) {
       service(
         'serviceListUsers',
         'Finds a person by e-mail address, external id, or both; one of them is required.',
-        { 200: ListOf(ManagedUser), query: { page, per_page, ...lookup } },
+        { 200: ListOf(model.ManagedUser), query: { page, per_page, ...lookup } },
       ),
     )
     .post(
@@ -233,9 +225,9 @@ export function userAdminRoutes(parts: Parts) {
         'serviceCreateUser',
         'Creates a person, or brings the one with the same `external_id` up to date (200): absent fields keep their value, and an address without `email_verified: true` becomes unverified when it changes and gets a verification mail. An account registered with the same address but never verified is removed, because its owner has not proved the address. The new account has no password until its owner sets one by a reset link. Services cannot create admins.',
         {
-          200: ManagedUser,
-          201: ManagedUser,
-          body: NewPerson,
+          200: model.ManagedUser,
+          201: model.ManagedUser,
+          body: model.NewPerson,
           errors: ['email_taken', 'admin_protected'],
           example: { role: 'host' },
         },
@@ -244,7 +236,7 @@ export function userAdminRoutes(parts: Parts) {
     .get(
       '/v1/service/users/:id',
       ({ params, context }) => managedView(userAdmin.get(params.id, context.by)),
-      service('serviceGetUser', 'Shows a person.', { 200: ManagedUser }),
+      service('serviceGetUser', 'Shows a person.', { 200: model.ManagedUser }),
     )
     .patch(
       '/v1/service/users/:id',
@@ -254,8 +246,8 @@ export function userAdminRoutes(parts: Parts) {
         'serviceUpdateUser',
         'Changes a person’s role, status, address or profile. Absent fields keep their value. A new `email` holds at once. Without `email_verified: true` it is unverified and gets a verification mail; sessions stay. Links mailed before stop working. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin, nor change the role or the address of one, nor whether it is verified, nor disable one or take over their account.',
         {
-          200: ManagedUser,
-          body: PersonUpdate,
+          200: model.ManagedUser,
+          body: model.PersonUpdate,
           errors: ['last_admin', 'admin_protected', 'email_taken', 'external_id_taken'],
           example: { role: 'host' },
         },
@@ -285,7 +277,7 @@ export function userAdminRoutes(parts: Parts) {
       sessionFeed(
         'serviceCreateSession',
         'Creates a session for a person whom the platform has authenticated. Works for everybody except admins and disabled people, and requires no second factor. The scope `all` does not include `sessions`.',
-        { 201: Authenticated, errors: ['admin_protected', 'recipient_gone', 'banned'] },
+        { 201: model.Authenticated, errors: ['admin_protected', 'recipient_gone', 'banned'] },
       ),
     )
     .get(
