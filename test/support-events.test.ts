@@ -5,7 +5,7 @@ import {
   TicketCreatedFrame,
   TicketUpdatedFrame,
   TicketViewedFrame,
-} from '../src/modules/support/frames.ts'
+} from '../src/modules/support/model.ts'
 import { day, desk, openDesk } from './support/desk.ts'
 
 /** A desk with sockets of Ada and Root that requested support events. */

@@ -13,7 +13,6 @@ import {
 } from '../../lib/list-range.ts'
 import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.ts'
-import { deskFrame } from './frames.ts'
 import type { DeskDetail, DeskViews, MessageRequest, TicketCounts, TicketOrder } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
@@ -114,8 +113,8 @@ export function createDeskService(core: Core, parts: Parts) {
 
   function noteChanged(action: Action, by: ByUser, ticketId: string) {
     record(action, by, ticketId)
-    const item = views.deskTicketListItemView(desk.get(ticketId))
-    afterCommit(() => hub.sendToAdmins(deskFrame('ticket_updated', item)))
+    const item = desk.get(ticketId)
+    afterCommit(() => hub.sendToAdmins(views.deskFrame('ticket_updated', item)))
   }
 
   function mustBeNewest(ticket: TicketRow, messageId: string) {

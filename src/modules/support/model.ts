@@ -30,6 +30,7 @@ import {
   ticketPriorities,
   ticketStatuses,
 } from '../../lib/vocabulary.ts'
+import type { ServerFrames } from '../../realtime/frames.ts'
 import type { DeskItem, HistoryItem, NoteItem } from './desk-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow } from './store.ts'
 
@@ -300,6 +301,50 @@ export const DeskTicket = Schema(
   { description: 'A ticket with its newest messages, notes and changes, oldest first.' },
 )
 
+export const OwnTicketUpdatedFrame = Type.Object({
+  type: Type.Literal('ticket_updated'),
+  ticket: TicketListItem,
+})
+
+export const TicketCreatedFrame = Type.Object(
+  { type: Type.Literal('ticket_created'), ticket: DeskTicketListItem },
+  { description: 'With `events=support`, for admins: somebody has opened a ticket.' },
+)
+
+export const TicketUpdatedFrame = Type.Object({
+  type: Type.Literal('ticket_updated'),
+  ticket: DeskTicketListItem,
+})
+type DeskFrame = Static<typeof TicketCreatedFrame> | Static<typeof TicketUpdatedFrame>
+
+export const ViewingClientFrame = Type.Object(
+  { type: Type.Literal('viewing'), ticket_id: Sample(samples.ticketId) },
+  {
+    description:
+      'For admins: notifies the other admins that you have this ticket open. Repeat it every 20 seconds.',
+  },
+)
+
+export const TicketViewedFrame = Type.Object(
+  {
+    type: Type.Literal('ticket_viewed'),
+    ticket_id: Sample(samples.ticketId),
+    user_id: Sample(samples.host.id),
+  },
+  { description: 'With `events=support`, for admins: another admin has this ticket open.' },
+)
+export type TicketViewedFrame = Static<typeof TicketViewedFrame>
+
+const EitherUpdatedFrame = Type.Union([OwnTicketUpdatedFrame, TicketUpdatedFrame], {
+  description: 'With `events=support`: a ticket changed. Owners and admins get different fields.',
+})
+
+export const serverFrames: ServerFrames = {
+  ticket_created: { schema: TicketCreatedFrame, group: 'support' },
+  ticket_updated: { schema: EitherUpdatedFrame, group: 'support' },
+  ticket_viewed: { schema: TicketViewedFrame, group: 'support' },
+}
+
 export function ticketMessageView(row: TicketMessageRow): Static<typeof TicketMessage> {
   const { id, body, isAdmin, attachments, createdAt } = row
   const files = attachments && { attachments: [...attachments] }
@@ -311,6 +356,11 @@ export function ticketListItemView(row: TicketRow): Static<typeof TicketListItem
   const times = { created_at: isoTime(row.createdAt), updated_at: isoTime(row.updatedAt) }
   return { id, subject, status, priority, category, ...times }
 }
+
+export const ownTicketFrame = (row: TicketRow): Static<typeof OwnTicketUpdatedFrame> => ({
+  type: 'ticket_updated',
+  ticket: ticketListItemView(row),
+})
 
 export type MessagesShown = { messages: AuthoredMessage[]; before: string | null }
 export type TicketDetail = { ticket: TicketRow; shown: MessagesShown }
@@ -372,7 +422,12 @@ export function createDeskViews(avatarUrl: AvatarUrl) {
     }
   }
 
-  return { deskTicketListItemView, deskTicketView }
+  const deskFrame = (type: DeskFrame['type'], item: DeskItem): DeskFrame => ({
+    type,
+    ticket: deskTicketListItemView(item),
+  })
+
+  return { deskTicketListItemView, deskTicketView, deskFrame }
 }
 
 export function ticketNoteView(note: NoteItem): Static<typeof TicketNote> {

@@ -9,6 +9,7 @@ import {
   isNull,
   lt,
   lte,
+  type SQL,
   sql,
 } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
@@ -87,6 +88,9 @@ export function createTicketStore(orm: Orm) {
   const insertMessage = lazy(() => prepareInsert(sqlite, ticketMessages))
   const insertHistory = lazy(() => prepareInsert(sqlite, ticketHistory))
 
+  const ofTicket = (ticketId: string) => eq(ticketMessages.ticketId, ticketId)
+  const selectMessages = (which: SQL | undefined) => orm.select().from(ticketMessages).where(which)
+
   /** Messages with `after` < seq ≤ `until`, newest first. */
   const listMessages = (ticketId: string, after: number, until: number): AuthoredMessage[] =>
     messagesOf().all({ ticketId, after, until })
@@ -159,31 +163,21 @@ export function createTicketStore(orm: Orm) {
         numberOf: ({ seq }) => seq,
       }),
     /** The message with this `seq`; the first message has 1. */
-    findMessageAt(ticketId: string, seq: number): TicketMessageRow | undefined {
-      const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.seq, seq))
-      return orm.select().from(ticketMessages).where(one).get()
-    },
-    findUnanswered(ticketId: string): TicketMessageRow | undefined {
-      const ofTicket = eq(ticketMessages.ticketId, ticketId)
+    findMessageAt: (ticketId: string, seq: number) =>
+      selectMessages(and(ofTicket(ticketId), eq(ticketMessages.seq, seq))).get(),
+    findUnanswered(ticketId: string) {
       const newestReply = orm
         .select({ seq: sql`coalesce(max(${ticketMessages.seq}), 0)` })
         .from(ticketMessages)
-        .where(and(ofTicket, eq(ticketMessages.isAdmin, true)))
-      return orm
-        .select()
-        .from(ticketMessages)
-        .where(and(ofTicket, gt(ticketMessages.seq, newestReply)))
-        .orderBy(asc(ticketMessages.seq))
-        .limit(1)
-        .get()
+        .where(and(ofTicket(ticketId), eq(ticketMessages.isAdmin, true)))
+      const unanswered = and(ofTicket(ticketId), gt(ticketMessages.seq, newestReply))
+      return selectMessages(unanswered).orderBy(asc(ticketMessages.seq)).limit(1).get()
     },
-    findMessage(ticketId: string, id: string): TicketMessageRow | undefined {
-      const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.id, id))
-      return orm.select().from(ticketMessages).where(one).get()
-    },
-    findMessageByClientId(authorId: string, clientId: string): TicketMessageRow | undefined {
+    findMessage: (ticketId: string, id: string) =>
+      selectMessages(and(ofTicket(ticketId), eq(ticketMessages.id, id))).get(),
+    findMessageByClientId(authorId: string, clientId: string) {
       const own = and(eq(ticketMessages.authorId, authorId), eq(ticketMessages.clientId, clientId))
-      return orm.select().from(ticketMessages).where(own).get()
+      return selectMessages(own).get()
     },
     insertHistory(row: HistoryRow): void {
       insertHistory()(row)

@@ -9,9 +9,8 @@ import { cannedReplyRoutes } from './canned-replies.ts'
 import { deskRoutes } from './desk-routes.ts'
 import { createDeskService } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
-import { serverFrames, type TicketViewedFrame, ViewingClientFrame } from './frames.ts'
 import { createDeskMails, type MailParts, startAutoClose } from './jobs.ts'
-import { contentOf, createDeskViews, deskTicketMessageView } from './model.ts'
+import * as model from './model.ts'
 import { supportRoutes } from './routes.ts'
 import { createSearchStore } from './search-store.ts'
 import { createTicketService, type TicketParts } from './service.ts'
@@ -58,7 +57,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   const { orm } = core
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
-  const views = createDeskViews(createAvatarUrls(core.config.publicUrl))
+  const views = model.createDeskViews(createAvatarUrls(core.config.publicUrl))
   const changes = createTicketChanges(core, { ...neighbours, store, desk, views })
   const parts = { ...neighbours, store, desk, views, changes, search: createSearchStore(orm) }
   const tickets = createTicketService(core, parts)
@@ -67,7 +66,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     const item = desk.find(ticket_id)
     if (!item) return undefined
     const message = store.findMessage(ticket_id, message_id)
-    const said = message && { message: deskTicketMessageView(desk.withAuthor(message)) }
+    const said = message && { message: model.deskTicketMessageView(desk.withAuthor(message)) }
     return { ticket: views.deskTicketListItemView(item), ...said }
   }
 
@@ -91,7 +90,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   function openAnswered(userId: string, authorId: string, said: Record<AnsweredField, string>) {
     const { subject, body, answer } = said
     const draft = { body, fileUrls: [], clientId: null }
-    const content = contentOf({ subject, body, category: 'billing' })
+    const content = model.contentOf({ subject, body, category: 'billing' })
     return core.write(() => {
       const row = { id: core.newId(), userId, ...content, createdAt: core.clock.now() }
       const ticket = changes.open(row, { ...draft, authorId: userId, isAdmin: false })
@@ -108,15 +107,19 @@ export function createSupport(core: Core, neighbours: Neighbours) {
       .use(deskRoutes(createDeskService(core, parts), views))
       .use(cannedReplyRoutes(core)),
     frames: {
-      viewing: clientFrame(ViewingClientFrame, (frame, { userId, role, mayAdminister }) => {
+      viewing: clientFrame(model.ViewingClientFrame, (frame, { userId, role, mayAdminister }) => {
         if (role !== 'admin') throw new AppError('role_required')
         if (!mayAdminister) throw new AppError('admin_totp_required')
         const { id: ticket_id } = getById(frame.ticket_id, store.find)
-        const viewed: TicketViewedFrame = { type: 'ticket_viewed', ticket_id, user_id: userId }
+        const viewed: model.TicketViewedFrame = {
+          type: 'ticket_viewed',
+          ticket_id,
+          user_id: userId,
+        }
         core.hub.sendVolatileToAdmins(viewed, userId)
       }),
     },
-    serverFrames,
+    serverFrames: model.serverFrames,
     eventData: {
       'ticket.created': eventData,
       'ticket.replied': eventData,

@@ -4,14 +4,8 @@ import type { Outbox } from '../../jobs/outbox.ts'
 import { AppError } from '../../lib/errors.ts'
 import { codePoints } from '../../lib/text.ts'
 import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
-import type { DeskItem, DeskStore } from './desk-store.ts'
-import { deskFrame, type OwnTicketUpdatedFrame } from './frames.ts'
-import {
-  type DeskViews,
-  type MessageRequest,
-  type TicketContent,
-  ticketListItemView,
-} from './model.ts'
+import type { DeskStore } from './desk-store.ts'
+import { type DeskViews, type MessageRequest, ownTicketFrame, type TicketContent } from './model.ts'
 import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 
 export type RequestedChanges = {
@@ -56,8 +50,7 @@ const inboxDelayMilliseconds = 10 * 60_000
 
 /** Called inside a `write`; each change updates the ticket row once. */
 export function createTicketChanges(core: TicketCore, parts: Parts) {
-  const { store, desk, attach } = parts
-  const { deskTicketListItemView } = parts.views
+  const { store, desk, attach, views } = parts
   const { newId, clock, hub, afterCommit, outbox, events } = core
   const hasInbox = core.config.support.inbox !== undefined
 
@@ -137,21 +130,15 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     events.publish({ type, ids: { ticket_id: ticketId, message_id: id } })
   }
 
-  function sendToOwner(item: DeskItem) {
-    const frame: OwnTicketUpdatedFrame = {
-      type: 'ticket_updated',
-      ticket: ticketListItemView(item),
-    }
-    hub.send([item.userId], frame)
-  }
-
-  function publishUpdate(ticketId: string) {
+  function sendFrames(ticketId: string, forAdmins: 'ticket_created' | 'ticket_updated') {
     const item = desk.get(ticketId)
     afterCommit(() => {
-      sendToOwner(item)
-      hub.sendToAdmins(deskFrame('ticket_updated', deskTicketListItemView(item)))
+      hub.send([item.userId], ownTicketFrame(item))
+      hub.sendToAdmins(views.deskFrame(forAdmins, item))
     })
   }
+
+  const publishUpdate = (ticketId: string) => sendFrames(ticketId, 'ticket_updated')
 
   /** The ticket as it was when its first message opened it. */
   function asOpened(ticket: TicketRow, { createdAt: updatedAt }: TicketMessageRow): TicketRow {
@@ -169,11 +156,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       const message = append(opened, draft, opened.createdAt)
       const ticket = update(opened, { actorId: draft.authorId, message })
       publish('ticket.created', message)
-      const item = desk.get(ticket.id)
-      afterCommit(() => {
-        sendToOwner(item)
-        hub.sendToAdmins(deskFrame('ticket_created', deskTicketListItemView(item)))
-      })
+      sendFrames(ticket.id, 'ticket_created')
       return ticket
     },
 
