@@ -42,6 +42,7 @@ import {
   pushPlatforms,
   roles,
 } from '../../lib/vocabulary.ts'
+import type { ServerFrames } from '../../realtime/frames.ts'
 import type { AnnouncementItem, AnnouncementRow } from './announcement-store.ts'
 import type { Channels, PreferenceChanges } from './preferences.ts'
 import type { PushTokenRow } from './push-token-store.ts'
@@ -112,6 +113,23 @@ export const Notification = Schema('Notification', {
   created_at: Timestamp,
 })
 export type Notification = Static<typeof Notification>
+
+export const NotificationFrame = Type.Object(
+  { type: Type.Literal('notification'), notification: Notification, unread_count: Count(0) },
+  { description: 'With `events=notification`: a new notification.' },
+)
+export type NotificationFrame = Static<typeof NotificationFrame>
+
+export const NotificationsReadFrame = Type.Object(
+  { type: Type.Literal('notifications_read'), unread_count: Count(0) },
+  { description: 'With `events=notification`: one or all notifications were read.' },
+)
+export type NotificationsReadFrame = Static<typeof NotificationsReadFrame>
+
+export const serverFrames: ServerFrames = {
+  notification: { schema: NotificationFrame, group: 'notification' },
+  notifications_read: { schema: NotificationsReadFrame, group: 'notification' },
+}
 
 export const NewNotification = Refined(
   Schema(
@@ -446,9 +464,7 @@ export function preferencesView(list: readonly (readonly [PreferenceType, Channe
   )
 }
 
-export function changesOf(
-  body: Partial<Record<PreferenceType, ChannelChanges>>,
-): PreferenceChanges {
+export function changesOf(body: Partial<Record<PreferenceType, ChannelChanges>>) {
   const types = [...preferenceTypes, ...Object.keys(body).filter(isCustomType)]
   return types.flatMap((type): PreferenceChanges => {
     const { in_app, push, email } = body[type] ?? {}
@@ -467,9 +483,8 @@ export function announcementView(
   }
 }
 
-export function announcementProgressView(
-  item: AnnouncementItem,
-): Static<typeof AnnouncementProgress> {
+type Progress = Static<typeof AnnouncementProgress>
+export function announcementProgressView(item: AnnouncementItem): Progress {
   const { audience, role, title, body, deliveredCount, sender, createdAt, completedAt } = item
   return {
     ...announcementView(item),

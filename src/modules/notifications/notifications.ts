@@ -6,18 +6,16 @@ import type { PreferenceLinks } from '../../outside/mail/preference-links.ts'
 import type { Pusher } from '../../outside/push/pusher.ts'
 import { createAnnouncementStore } from './announcement-store.ts'
 import { createAnnouncements } from './announcements.ts'
-import { serverFrames } from './frames.ts'
 import {
   createMailJob,
   createPushJobs,
   type HasStoppedRinging,
   type UnreadMessages,
 } from './jobs.ts'
-import { createMailPreferences } from './mail-preferences.ts'
 import { createMessagePushes, type MessagePushes } from './message-pushes.ts'
 import * as model from './model.ts'
 import { createNotifier } from './notifier.ts'
-import { createPreferences } from './preferences.ts'
+import { createMailPreferences, createPreferences } from './preferences.ts'
 import { createPushTokenStore } from './push-token-store.ts'
 import { createPushTokens } from './push-tokens.ts'
 import { notificationRoutes } from './routes.ts'
@@ -95,7 +93,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       deliveries: core.deliveries,
       findPerson: store.findPerson,
     }),
-    serverFrames,
+    serverFrames: model.serverFrames,
     jobs: {
       ...createPushJobs(core, parts),
       notification_mail: createMailJob(core, parts),

@@ -11,8 +11,7 @@ import type { NotificationEvent } from '../../lib/events.ts'
 import { formatLocale, type Locale, texts } from '../../lib/i18n.ts'
 import { findById } from '../../lib/ids.ts'
 import { knownType, type NotificationType } from '../../lib/vocabulary.ts'
-import type { NotificationFrame, NotificationsReadFrame } from './frames.ts'
-import { type NotificationData, notificationView, personKeys, withStoredIds } from './model.ts'
+import * as model from './model.ts'
 import type { Channels, Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore, Person } from './store.ts'
@@ -45,7 +44,7 @@ export function isAboutBlocked(
   { type, data }: Pick<NotificationEvent, 'type' | 'data'>,
 ): boolean {
   if (!typesAboutPeople.includes(type)) return false
-  return personKeys.some((key) => data[key] !== undefined && !mayTalk(userId, data[key]))
+  return model.personKeys.some((key) => data[key] !== undefined && !mayTalk(userId, data[key]))
 }
 
 /** Users per write: few, because a user may have many devices and each device adds a row. */
@@ -59,7 +58,7 @@ export function createNotifier(core: Core, parts: Parts) {
 
   function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
     const { type, text, values, dedupeKey = null } = event
-    const data = withStoredIds(event.data)
+    const data = model.withStoredIds(event.data)
     const { notifications, events } = texts[locale]
     const ofType = text ? events[text] : notifications[knownType(type)]
     const usual = textOf(ofType, localized({ ...data, ...values }, locale))
@@ -74,9 +73,9 @@ export function createNotifier(core: Core, parts: Parts) {
     const { userId } = row
     const { total } = store.count(userId)
     if (total > maxPerUser) store.deleteOldest(userId, total - maxPerUser)
-    const frame: NotificationFrame = {
+    const frame: model.NotificationFrame = {
       type: 'notification',
-      notification: notificationView(row),
+      notification: model.notificationView(row),
       unread_count: store.count(userId).unread,
     }
     afterCommit(() => hub.send([userId], frame))
@@ -136,10 +135,10 @@ export function createNotifier(core: Core, parts: Parts) {
   }
 
   /** Adds the name of the guest who calls. */
-  function withIds({ type, data }: NotificationEvent): NotificationData {
-    const ids: NotificationData = {}
+  function withIds({ type, data }: NotificationEvent): model.NotificationData {
+    const ids: model.NotificationData = {}
     const details: FieldProblems = {}
-    for (const key of personKeys) {
+    for (const key of model.personKeys) {
       const id = data[key] === undefined ? undefined : resolveUser(data[key])
       if (id !== undefined) ids[key] = id
       else if (data[key] !== undefined) details[`data.${key}`] = problem('unknown_user')
@@ -150,7 +149,7 @@ export function createNotifier(core: Core, parts: Parts) {
 
   function publishRead(userId: string) {
     const unread_count = store.count(userId).unread
-    const frame: NotificationsReadFrame = { type: 'notifications_read', unread_count }
+    const frame: model.NotificationsReadFrame = { type: 'notifications_read', unread_count }
     afterCommit(() => hub.send([userId], frame))
   }
 
