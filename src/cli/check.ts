@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { type Config, type Environment, misspeltNames, readConfig } from '../config.ts'
 import { type AuditTrail, createAuditTrail } from '../db/audit-trail.ts'
 import { integrityProblem } from '../db/backup.ts'
-import { knownVersion, migrations } from '../db/migrations.ts'
-import { type Connection, mustExist, openToInspect, replicaCopyFile } from '../db/open.ts'
+import { knownVersion, migrations, mustBeServable } from '../db/migrations.ts'
+import { type Connection, isInUse, mustExist, openToInspect, replicaCopyFile } from '../db/open.ts'
 import { tryBucket } from '../files/s3.ts'
 import { expiryWarning, readCertificate } from '../http/certificate.ts'
 import { createDeliveryStore } from '../jobs/delivery-store.ts'
@@ -12,6 +12,7 @@ import { createOutbox } from '../jobs/outbox.ts'
 import { day, isoTime, systemClock } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import { freeBytesAt } from '../lib/free-space.ts'
+import type { Log } from '../lib/log.ts'
 import { deliveryChannels } from '../lib/vocabulary.ts'
 import { createFactorStore } from '../modules/accounts/sign-in/factor-store.ts'
 import { createAccountStore } from '../modules/accounts/store.ts'
@@ -19,14 +20,17 @@ import { findRefusedOrigin } from '../modules/operator/system.ts'
 import type { Bucket } from '../outside/bucket.ts'
 import { trySmtp } from '../outside/mail/smtp.ts'
 import { tryServiceAccount } from '../outside/push/service-account.ts'
+import { findRange } from '../replication/follower.ts'
+import { type Head, type Node, openNode } from '../replication/node.ts'
+import { differenceOf, refusalToStart } from '../replication/replication.ts'
 import { terminalLog } from './call.ts'
-import { checkReplica, snapshotSubject } from './check-replica.ts'
 import { readJsonOption, type Terminal } from './terminal.ts'
 
+const snapshotSubject = 'last snapshot'
 const leastFreeBytes = 256 * 1_024 * 1_024
 
 /** A problem fails the check, a warning does not. */
-export type Finding = {
+type Finding = {
   subject: string
   problem?: string | undefined
   warning?: string | undefined
@@ -106,6 +110,73 @@ async function checkPush({ fcm }: Config): Promise<Finding> {
 async function checkBucket(subject: string, bucket: Bucket): Promise<Finding> {
   const detail = `${new URL(bucket.endpoint).host}/${bucket.name}`
   return { subject, detail, problem: await tryBucket(bucket) }
+}
+
+async function checkReplica({ replica, dataDir }: Config, log: Log): Promise<Finding[]> {
+  const subject = 'replication'
+  if (!replica) return [{ subject, detail: 'off' }]
+  try {
+    const node = openNode(dataDir, replica, log)
+    const bucket = await checkReplicaBucket(node)
+    const head = await node.findHead()
+    if (!head) {
+      const wasThere = node.identity.readNote() ?? node.identity.get().place
+      const problem = 'the log is gone from the bucket: nothing can be restored'
+      const warning = 'there is no log yet: the start of the server makes it'
+      return [bucket, { subject, ...(wasThere ? { problem } : { warning }) }]
+    }
+    const copy = !node.hasDatabase() && node.hasCopy() ? [checkCopy(node)] : []
+    return [bucket, checkLog(node, head), await checkSnapshot(node, head), ...copy]
+  } catch (error) {
+    return [{ subject, problem: (error as Error).message }]
+  }
+}
+
+async function checkReplicaBucket({ bucket, settings }: Node): Promise<Finding> {
+  const subject = 'replication bucket'
+  const detail = `${new URL(settings.bucket.endpoint).host}/${settings.bucket.name}`
+  if (await bucket.hasConditionalWrites()) return { subject, detail }
+  return { subject, problem: `${detail} does not support conditional writes (If-None-Match)` }
+}
+
+function checkLog(own: Node, head: Head): Finding {
+  const { settings } = own
+  const { node, kind, pair, lease, at } = head.entry
+  const refusal = isInUse(own.dataDir) ? undefined : refusalToStart(own, head)
+  if (refusal !== undefined) {
+    return { subject: 'replication', problem: `the server will not start: ${refusal}` }
+  }
+  const did = kind === 'release' ? 'released the lead' : 'wrote the newest entry'
+  const detail = `${node} ${did} at ${isoTime(at)}`
+  const isSilent = pair && Date.now() - at > 2 * lease
+  const warning = isSilent
+    ? `${detail}, and no standby has taken over`
+    : differenceOf(settings, head.entry)
+  return { subject: 'replication', detail, warning }
+}
+
+async function checkSnapshot(node: Node, head: Head): Promise<Finding> {
+  const subject = snapshotSubject
+  const range = await findRange(node, head)
+  if (range?.missing !== undefined) {
+    const problem = `${range.missing} is missing: only what was before it can be restored`
+    return { subject, problem }
+  }
+  const at = range?.snapshots.at(-1)?.modifiedAt
+  if (at === undefined) return { subject, problem: 'none: nothing can be restored' }
+  const detail = isoTime(at)
+  return { subject, detail, warning: Date.now() - at > 2 * day ? detail : undefined }
+}
+
+/** A standby that does not know the version of the database cannot take over. */
+function checkCopy({ copyPath }: Node): Finding {
+  const subject = 'copy of the standby'
+  try {
+    mustBeServable(copyPath)
+    return { subject, detail: 'can take over' }
+  } catch (error) {
+    return { subject, problem: (error as Error).message }
+  }
 }
 
 function checkData(config: Config, hasSnapshot: boolean): Finding[] {

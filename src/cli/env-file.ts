@@ -19,11 +19,7 @@ export function withEnvironmentFile(terminal: Terminal, path: string): Terminal 
 
 /** When the file names another authority than the shell: the runtime reads that when the process begins.
  *  @returns the exit code; undefined when it can run here */
-export async function runWithAuthority(
-  argv: string[],
-  { environment }: Terminal,
-  shell: Terminal,
-): Promise<number | undefined> {
+export async function runWithAuthority(argv: string[], { environment }: Terminal, shell: Terminal) {
   const authority = environment['NODE_EXTRA_CA_CERTS']
   if (authority === shell.environment['NODE_EXTRA_CA_CERTS']) return undefined
   const io = { stdin: 'inherit', stdout: 'inherit', stderr: 'inherit' } as const

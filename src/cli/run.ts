@@ -106,7 +106,7 @@ const commands: Record<string, () => Promise<Command>> = {
   audit: async () => (await import('./audit.ts')).audit,
   webhook: async () => (await import('./webhook.ts')).webhook,
   settings: async () => (await import('./settings.ts')).settings,
-  retention: async () => (await import('./retention.ts')).retention,
+  retention: async () => (await import('./settings.ts')).retention,
   jobs: async () => (await import('./jobs.ts')).jobs,
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./backup.ts')).restore,

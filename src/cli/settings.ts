@@ -1,4 +1,5 @@
 import { Kind } from '@sinclair/typebox'
+import type { Retention } from '../modules/operator/model.ts'
 import { definitions, type SettingName, type SettingValues, settingNames } from '../settings.ts'
 import { withService } from './call.ts'
 import {
@@ -49,3 +50,20 @@ function parse(name: SettingName, text: string): unknown {
 
 const shown = (value: unknown) =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | null)
+
+export async function retention([option, ...rest]: string[], terminal: Terminal): Promise<void> {
+  if (option !== '--dry-run') throw wrongUsage('retention --dry-run')
+  refuseArguments(rest)
+  await withService(terminal, async (call) => {
+    const { last_run_at, next_run_at, ...kinds } = await call<Retention>(
+      'GET',
+      '/v1/admin/retention',
+    )
+    for (const [name, { days, due, held }] of Object.entries(kinds)) {
+      const plan = `${due} of more than ${days} days would be deleted, reports keep ${held}`
+      terminal.out(`${name}: ${days === 0 ? 'kept for ever' : plan}`)
+    }
+    terminal.out(`last run: ${last_run_at ?? 'never'}`)
+    terminal.out(`next run: ${next_run_at ?? 'none, because both settings are 0'}`)
+  })
+}
