@@ -20,11 +20,7 @@ export type AccountService = ReturnType<typeof createAccountService>
 
 type Attempt = Omit<Credentials, 'email'>
 
-type Parts = AccountParts & {
-  throttle: LoginThrottle
-  sessions: Sessions
-  bans: Bans
-}
+type Parts = AccountParts & { throttle: LoginThrottle; sessions: Sessions; bans: Bans }
 
 export function createAccountService(core: Core, parts: Parts) {
   const { write, audit } = core

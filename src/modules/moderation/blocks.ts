@@ -6,11 +6,9 @@ import { createBlockStore } from './block-store.ts'
 export type Blocks = ReturnType<typeof createBlocks>
 
 /** @param onChanged called inside the `write` after which two users may talk, or no longer */
-export function createBlocks(
-  { orm, write, newId, clock }: Core,
-  onChanged: (userId: string, otherId: string) => void,
-) {
-  const store = createBlockStore(orm)
+export function createBlocks(core: Core, onChanged: (userId: string, otherId: string) => void) {
+  const { write, newId, clock } = core
+  const store = createBlockStore(core.orm)
   const presentId = (id: string) => (store.isPresent(id) ? id : undefined)
 
   return {

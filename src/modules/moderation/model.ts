@@ -149,10 +149,7 @@ export function reportView({ report, reporter, reported }: ReportItem): Static<t
 type ShownFile = { file_url?: unknown }
 
 /** @param deskUrl returns the URL at which the desk can read a file */
-export function reportDetailView(
-  detail: Detail,
-  deskUrl: (fileUrl: string) => string,
-): Static<typeof ReportDetail> {
+export function reportDetailView(detail: Detail, deskUrl: (fileUrl: string) => string) {
   const forDesk = <T extends ShownFile>(shown: T): T =>
     typeof shown.file_url === 'string' ? { ...shown, file_url: deskUrl(shown.file_url) } : shown
   const messages = detail.excerpt?.map((message) => ({

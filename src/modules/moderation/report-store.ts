@@ -40,19 +40,12 @@ export function createReportStore(orm: Orm) {
   return {
     insert: (row: typeof reports.$inferInsert): ReportRow =>
       orm.insert(reports).values(row).returning().get(),
-    findOpen: (reporterId: string, targetId: string): ReportRow | undefined =>
-      orm
-        .select()
-        .from(reports)
-        // As in the partial index, so that SQLite uses it.
-        .where(
-          and(
-            eq(reports.reporterId, reporterId),
-            eq(reports.targetId, targetId),
-            sql`status = 'open'`,
-          ),
-        )
-        .get(),
+    findOpen(reporterId: string, targetId: string): ReportRow | undefined {
+      const ofBoth = and(eq(reports.reporterId, reporterId), eq(reports.targetId, targetId))
+      // As in the partial index, so that SQLite uses it.
+      const isOpen = sql`status = 'open'`
+      return orm.select().from(reports).where(and(ofBoth, isOpen)).get()
+    },
     find: (id: string): ReportDetail | undefined =>
       orm
         .select({ ...item, excerpt })

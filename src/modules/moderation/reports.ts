@@ -113,12 +113,8 @@ export function createReports(core: Core, parts: Parts) {
       }),
 
     /** @throws report_open (the reporter has a newer open report about the same target) */
-    update(
-      idText: string,
-      changes: Static<typeof ReportUpdate>,
-      by: ByUser,
-    ): Promise<ReportDetail> {
-      return write(() => {
+    update: (idText: string, changes: Static<typeof ReportUpdate>, by: ByUser) =>
+      write(() => {
         const item = get(idText)
         const status = changes.status ?? undefined
         const note = changes.note?.trim() ?? item.report.note
@@ -128,8 +124,7 @@ export function createReports(core: Core, parts: Parts) {
         if (!isDeepStrictEqual(item, after))
           audit.record({ action: 'report_changed', ...by, target: targetIn(item) })
         return after
-      })
-    },
+      }),
 
     removeMessage: (idText: string, by: ByUser): Promise<void> =>
       write(() => {

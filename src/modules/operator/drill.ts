@@ -18,11 +18,8 @@ export type DrillParts = { mailer: Mailer; listAdmins: () => Admin[] }
 const intervalMilliseconds = 7 * day
 
 /** A failure is logged, mailed to the admins, and tried again each day. */
-export function startDrill(
-  { clock, log, newId, config, settings }: Core,
-  drill: Drill,
-  { mailer, listAdmins }: DrillParts,
-): () => void {
+export function startDrill(core: Core, drill: Drill, { mailer, listAdmins }: DrillParts) {
+  const { clock, log, newId, config, settings } = core
   let isRunning = false
   // The first snapshot takes its time.
   let dueAt = Math.max(clock.now() + hour, (drill.lastAt() ?? 0) + intervalMilliseconds)

@@ -107,12 +107,7 @@ function linkOf(kind: MailKind, publicUrl: string): string | undefined {
   return deskKinds.includes(kind) ? `${publicUrl}/console` : undefined
 }
 
-function itemsOf(
-  kind: MailKind,
-  locale: Locale,
-  face: ShownSettings,
-  publicUrl: string,
-): MailItem[] {
+function itemsOf(kind: MailKind, locale: Locale, face: ShownSettings, publicUrl: string) {
   const [level, platform] = [face.get('mail_content'), face.get('platform_name')]
   const { notifications, push } = texts[locale]
   const { support_reply, broadcast } = notifications

@@ -32,6 +32,7 @@ export const NewServiceKey = Body('NewServiceKey', {
   }),
   expires_at: Maybe(Time({ description: 'When the key expires: ISO 8601 with a time zone.' })),
 })
+export type NewServiceKey = Static<typeof NewServiceKey>
 
 export const ServiceKey = Schema('ServiceKey', {
   id: Sample(samples.recordId),

@@ -25,10 +25,8 @@ type Neighbours = {
   }
 }
 
-export function createPlatform(
-  core: Core,
-  { notify, resolveUser, blocks, onCallChanged }: Neighbours,
-) {
+export function createPlatform(core: Core, neighbours: Neighbours) {
+  const { notify, resolveUser, blocks, onCallChanged } = neighbours
   const store = createFeedStore(core.orm)
   const notifyAbout: NotifyAbout = (userId, otherId, event) => {
     if (blocks.mayTalk(userId, otherId)) notify(userId, event)

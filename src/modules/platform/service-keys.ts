@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Static } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { once } from '../../db/once.ts'
@@ -63,11 +62,8 @@ export function createServiceKeys(core: Core) {
     find,
 
     /** @param idempotencyKey a repeated call gives the service key another secret while the first is unused */
-    async create(
-      { scopes, expires_at, ...body }: Static<typeof NewServiceKey>,
-      by: By,
-      idempotencyKey: string | undefined,
-    ) {
+    async create(body: NewServiceKey, by: By, idempotencyKey: string | undefined) {
+      const { scopes, expires_at } = body
       const name = body.name.trim()
       const key = prefix + randomBytes(32).toString('base64url')
       const hash = sha256(key)

@@ -78,12 +78,8 @@ export function createFeedStore(orm: Orm) {
     listFollowers: (hostId: string, after: string, limit: number): string[] =>
       followersAfter.all(hostId, after, limit).map(({ id }) => id),
     /** @param since when a call that is active was answered at the earliest */
-    listCalls: (
-      state: CallRow['state'] | undefined,
-      since: number,
-      range: ListRange,
-    ): Listing<CallRow> =>
-      listById(orm, range, {
+    listCalls: (state: CallRow['state'] | undefined, since: number, range: ListRange) =>
+      listById<CallRow>(orm, range, {
         name: state === undefined ? 'calls' : `${state}_calls`,
         id: calls.id,
         order: 'oldest',

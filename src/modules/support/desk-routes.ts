@@ -62,10 +62,8 @@ const answerExample = {
   author: { id: author.id, display_name: author.name },
 }
 
-export function deskRoutes(
-  desk: DeskService,
-  { deskTicketListItemView, deskTicketView }: model.DeskViews,
-) {
+export function deskRoutes(desk: DeskService, views: model.DeskViews) {
+  const { deskTicketListItemView, deskTicketView } = views
   return new Elysia({ name: 'support-desk' })
     .use(routeBase)
     .get(

@@ -171,14 +171,10 @@ export function createDeskService(core: Core, parts: Parts) {
     get: (id: string): DeskDetail => detailOf(mustFind(id)),
 
     /** A repeated call opens nothing and returns the ticket as it is now. */
-    open(
-      by: ByUser,
-      userId: string,
-      { content, ...message }: TicketRequest,
-    ): Promise<Replayable<DeskDetail>> {
+    open(by: ByUser, userId: string, { content, ...message }: TicketRequest) {
       const adminId = by.actor.id
       const draft = { ...message, authorId: adminId, isAdmin: true }
-      return write(() => {
+      return write((): Replayable<DeskDetail> => {
         const owner = findById(userId, desk.findPerson)
         if (!owner || owner.deletedAt !== null) throw invalidField('user_id', 'unknown_user')
         const earlier = changes.findOpened(owner.id, content, draft)

@@ -127,15 +127,15 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   return { support_inbox_mail: inboxMail, assignee_mail: assigneeMail }
 }
 
+type AutoCloseParts = { store: TicketStore; changes: TicketChangesMaker }
+
 const closingMilliseconds = 600_000
 /** Tickets per write: closing one changes many rows. */
 const closedAtOnce = 5
 
 /** @returns a function that stops it */
-export function startAutoClose(
-  { write, clock, log, config }: Core,
-  { store, changes }: { store: TicketStore; changes: TicketChangesMaker },
-): () => void {
+export function startAutoClose(core: Core, { store, changes }: AutoCloseParts): () => void {
+  const { write, clock, log, config } = core
   const { autocloseDays } = config.support
   let isStopped = false
   if (autocloseDays === 0) return () => {}

@@ -59,12 +59,9 @@ export function createTicketService(core: Core, parts: TicketParts) {
 
   return {
     /** A repeated call with the same `clientId` and content returns the first result. */
-    open(
-      userId: string,
-      { content, ...message }: TicketRequest,
-    ): Promise<Replayable<TicketDetail>> {
+    open(userId: string, { content, ...message }: TicketRequest) {
       const draft = { ...message, authorId: userId, isAdmin: false }
-      return write(() => {
+      return write((): Replayable<TicketDetail> => {
         const earlier = changes.findOpened(userId, content, draft)
         if (earlier) return { value: detailOf(earlier), replayed: true }
         mustBeWithinQuota(userId)
@@ -89,13 +86,9 @@ export function createTicketService(core: Core, parts: TicketParts) {
       store.listRange(own(userId, id), range),
 
     /** Reopens a settled ticket. A repeated call with the same `clientId` and content returns the first message. */
-    reply(
-      userId: string,
-      id: string,
-      message: MessageRequest,
-    ): Promise<Replayable<TicketMessageRow>> {
+    reply(userId: string, id: string, message: MessageRequest) {
       const draft = { ...message, authorId: userId, isAdmin: false }
-      return write(() => {
+      return write((): Replayable<TicketMessageRow> => {
         const ticket = own(userId, id)
         const earlier = changes.findReplayed(ticket.id, draft)
         if (earlier) return { value: earlier, replayed: true }

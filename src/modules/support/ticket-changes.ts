@@ -86,12 +86,9 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
 
   /** A mail to the inbox covers the messages of several minutes.
    *  @returns the time of the first message that the next inbox mail covers; null when no mail is pending */
-  function notifyDesk(
-    { id, inboxDueAt }: TicketRow,
-    assigneeId: string | null,
-    message?: TicketMessageRow,
-  ) {
-    const job = { ticket_id: id }
+  function notifyDesk(ticket: TicketRow, assigneeId: string | null, message?: TicketMessageRow) {
+    const { inboxDueAt } = ticket
+    const job = { ticket_id: ticket.id }
     if (assigneeId !== null && store.findEnabledAdmin(assigneeId)) {
       if (message) outbox.add('assignee_mail', job)
       return null
@@ -161,17 +158,14 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     },
 
     /** Finds the ticket as it was opened. */
-    findOpened(
-      userId: string,
-      content: TicketContent,
-      { authorId, clientId, isAdmin, ...said }: TicketDraft,
-    ): TicketRow | undefined {
+    findOpened(userId: string, content: TicketContent, draft: TicketDraft): TicketRow | undefined {
+      const { authorId, clientId } = draft
       const first = clientId === null ? undefined : store.findMessageByClientId(authorId, clientId)
       if (!first) return undefined
       const ticket = store.find(first.ticketId)
       const opened = first.seq === 1 && ticket ? asOpened(ticket, first) : undefined
       const isSame = isDeepStrictEqual({ ...opened, userId, ...content }, opened)
-      if (opened && isSame && hasContent(first, said) && first.isAdmin === isAdmin) return opened
+      if (opened && isSame && hasContent(first, draft)) return opened
       throw new AppError('idempotency_mismatch')
     },
 
@@ -194,24 +188,21 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
 
     /** @throws idempotency_mismatch (same key, other content) */
     findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
-      const { authorId, clientId, body, fileUrls, isAdmin } = draft
+      const { authorId, clientId } = draft
       if (clientId === null) return undefined
       const first = store.findMessageByClientId(authorId, clientId)
       if (!first) return undefined
       const isSame = first.ticketId === ticketId && first.seq > 1
-      if (isSame && hasContent(first, { body, fileUrls }) && first.isAdmin === isAdmin) return first
+      if (isSame && hasContent(first, draft)) return first
       throw new AppError('idempotency_mismatch')
     },
   }
 }
 
-function hasContent(
-  message: TicketMessageRow,
-  { body, fileUrls }: Pick<TicketDraft, 'body' | 'fileUrls'>,
-): boolean {
-  const known = message.attachments ?? []
-  if (message.body !== body) return false
-  return known.length === fileUrls.length && known.every((it, n) => it.file_url === fileUrls[n])
+function hasContent({ body, isAdmin, attachments }: TicketMessageRow, draft: TicketDraft): boolean {
+  if (body !== draft.body || isAdmin !== draft.isAdmin) return false
+  const fileUrls = attachments?.map((it) => it.file_url) ?? []
+  return isDeepStrictEqual(fileUrls, draft.fileUrls)
 }
 
 function mustHaveRoom({ ownerMessageCount, ownerCharacters }: TicketRow, body: string) {
@@ -233,15 +224,12 @@ function sizesOf(ticket: TicketRow, message?: TicketMessageRow) {
 
 type Difference = Pick<HistoryRow, 'field' | 'from' | 'to'>
 
-function differencesOf(
-  ticket: TicketRow,
-  { status, priority, category, assigneeId }: RequestedChanges,
-): Difference[] {
+function differencesOf(ticket: TicketRow, requested: RequestedChanges): Difference[] {
   const changes = [
-    { field: 'status', from: ticket.status, to: status },
-    { field: 'priority', from: ticket.priority, to: priority },
-    { field: 'category', from: ticket.category, to: category },
-    { field: 'assignee', from: ticket.assigneeId, to: assigneeId },
+    { field: 'status', from: ticket.status, to: requested.status },
+    { field: 'priority', from: ticket.priority, to: requested.priority },
+    { field: 'category', from: ticket.category, to: requested.category },
+    { field: 'assignee', from: ticket.assigneeId, to: requested.assigneeId },
   ] as const
   return changes.flatMap(({ field, from, to }) =>
     to === undefined || to === from ? [] : [{ field, from, to }],

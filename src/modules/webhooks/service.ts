@@ -190,11 +190,8 @@ const initialState = {
   droppedCount: 0,
 }
 
-function changesIn(
-  { url, events, description, enabled }: WebhookUpdate,
-  before: WebhookRow,
-  now: number,
-) {
+function changesIn(update: WebhookUpdate, before: WebhookRow, now: number) {
+  const { url, events, description, enabled } = update
   const disabledAt = before.disabledAt ?? now
   const isMoved = typeof url === 'string' && url !== before.url
   return {

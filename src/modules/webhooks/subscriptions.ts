@@ -12,10 +12,8 @@ const action = 'webhook_events_dropped'
 
 /** In the transaction of the event. Subscriptions are in memory, so that an event without subscribers costs one lookup.
  *  @returns the function that reads them again */
-export function subscribeWebhooks(
-  { events, outbox, audit, clock, log, afterCommit }: Core,
-  store: WebhookStore,
-) {
+export function subscribeWebhooks(core: Core, store: WebhookStore) {
+  const { events, outbox, audit, clock, log, afterCommit } = core
   const addedTo = new Map<string, number>()
   const droppedThrough = new Map<string, string>()
   let subscribers = new Map<EventType, string[]>()

@@ -21,11 +21,7 @@ type Job = { payload: AccountMail; run: Run }
 
 /** Mails about accounts. A token is created when its mail is sent. Links lead to `PUBLIC_URL` only and carry the token in
  *  the fragment, which browsers do not send, so no log records it. */
-export function createMailJobs(
-  core: Core,
-  mailer: Mailer,
-  parts: AccountParts,
-): Partial<JobHandlers> {
+export function createMailJobs(core: Core, mailer: Mailer, parts: AccountParts) {
   const { write, audit, outbox, config, settings } = core
   const { store, oneTimeTokens, hashAddress } = parts
 
@@ -43,12 +39,8 @@ export function createMailJobs(
     parts.publishChange(user)
   }
 
-  async function sendLink(
-    user: UserRow,
-    run: Run,
-    purpose: keyof typeof pages,
-    alsoWrite = () => {},
-  ) {
+  type Purpose = keyof typeof pages
+  async function sendLink(user: UserRow, run: Run, purpose: Purpose, alsoWrite = () => {}) {
     const token = await write(() => {
       alsoWrite()
       return oneTimeTokens.issue(purpose, user)
@@ -57,7 +49,7 @@ export function createMailJobs(
   }
 
   type Link = { id: string; token: string }
-  function linkMail(purpose: keyof typeof pages, to: Addressee, { id, token }: Link) {
+  function linkMail(purpose: Purpose, to: Addressee, { id, token }: Link) {
     const link = `${config.publicUrl}/${pages[purpose]}?lang=${to.locale}#token=${token}`
     return renderMail(settings, purpose, { to, id, link })
   }
@@ -125,7 +117,7 @@ export function createMailJobs(
     },
     totp_enabled_mail: notify('totp_enabled'),
     totp_disabled_mail: notify('totp_disabled'),
-  }
+  } satisfies Partial<JobHandlers>
 }
 
 function bounced(error: unknown): Delivered {

@@ -147,11 +147,7 @@ export function createRecovery(core: Core, parts: Parts) {
     },
 
     /** Only the new address learns whether it belongs to an account. At most 5 an hour, and 5 a day to one address. */
-    async requestEmailChange(
-      principal: UserPrincipal,
-      body: EmailChangeBody,
-      ip: string,
-    ): Promise<void> {
+    async requestEmailChange(principal: UserPrincipal, body: EmailChangeBody, ip: string) {
       const { userId } = principal
       const email = storedEmail(body.new_email)
       mustHaveRequestsLeft(userId)

@@ -125,17 +125,10 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     consumeToken: (hash: string, keyHash: string | null, now: number) =>
       consume.get(hash, now, keyHash)?.sessionId,
     /** The refresh token must have been exchanged within a day, with this key and user agent. */
-    consumeSuccessor: (
-      hash: string,
-      keyHash: string,
-      { now, userAgent }: { now: number; userAgent: string | null },
-    ) => consumeSuccessor.get(hash, now, keyHash, userAgent)?.sessionId,
+    consumeSuccessor: (hash: string, keyHash: string, now: number, userAgent: string | null) =>
+      consumeSuccessor.get(hash, now, keyHash, userAgent)?.sessionId,
     find: (id: string): SessionRow | undefined => session.get(id) ?? undefined,
-    updateUsed(
-      id: string,
-      now: number,
-      { ip, userAgent }: Pick<SessionRow, 'userAgent'> & { ip: string },
-    ) {
+    updateUsed(id: string, now: number, ip: string, userAgent: string | null) {
       use.run(now, ip, userAgent, id)
     },
     updateConfirmed(id: string, now: number): void {

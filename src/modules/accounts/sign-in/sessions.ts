@@ -73,22 +73,17 @@ export function createSessions(core: Core, parts: Parts) {
     const now = clock.now()
     if (key === undefined) return sessionStore.consumeToken(hash, null, now)
     const keyHash = sha256(key)
-    const { userAgent } = client
     return (
       sessionStore.consumeToken(hash, keyHash, now) ??
-      sessionStore.consumeSuccessor(hash, keyHash, { now, userAgent })
+      sessionStore.consumeSuccessor(hash, keyHash, now, client.userAgent)
     )
   }
 
   // A new address is common, and so is a new user agent after an update. Both at once may mean theft, so that is audited.
-  function recordUse(
-    { id, userId, ip: formerIp, userAgent: formerAgent }: SessionRow,
-    client: Client,
-  ) {
-    const { ip, userAgent } = client
-    sessionStore.updateUsed(id, clock.now(), client)
-    if (ip === formerIp || userAgent === formerAgent) return
-    const details = { from: `${formerIp} ${formerAgent}`, to: `${ip} ${userAgent}` }
+  function recordUse({ id, userId, ...former }: SessionRow, { ip, userAgent }: Client) {
+    sessionStore.updateUsed(id, clock.now(), ip, userAgent)
+    if (ip === former.ip || userAgent === former.userAgent) return
+    const details = { from: `${former.ip} ${former.userAgent}`, to: `${ip} ${userAgent}` }
     const actor = { type: 'user', id: userId } as const
     audit.record({ action: 'session_moved', actor, target: { type: 'session', id }, ip, details })
   }
