@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Core, MayTalk } from '../../core.ts'
+import type { Core } from '../../core.ts'
 import type { Delivered } from '../../jobs/delivery-store.ts'
 import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
@@ -13,29 +13,20 @@ import {
   type NotificationType,
   type PreferenceType,
 } from '../../lib/vocabulary.ts'
-import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
-import {
-  accountEntry,
-  type Pusher,
-  type PushMessage,
-  PushRefused,
-  targetOf,
-} from '../../outside/push/pusher.ts'
+import { accountEntry, type PushMessage, PushRefused, targetOf } from '../../outside/push/pusher.ts'
 import { type ContentLevel, linkTo, type SettingValues } from '../../settings.ts'
-import type { MessagePushes, Unread } from './message-pushes.ts'
+import type { MessagePushes } from './message-pushes.ts'
+import type { NotificationParts } from './notifications.ts'
 import { isAboutBlocked, type NotificationText, textOf } from './notifier.ts'
-import type { Preferences } from './preferences.ts'
-import {
-  type HeldPush,
-  heldOf,
-  type PushTokenRow,
-  type PushTokenStore,
-} from './push-token-store.ts'
-import type { NotificationRow, NotificationStore, Person } from './store.ts'
+import { type HeldPush, heldOf, type PushTokenRow } from './push-token-store.ts'
+import type { NotificationRow, Person } from './store.ts'
 
-type UnreadMessage = Unread & {
+type UnreadMessage = {
   id: string
+  seq: number
+  /** The time of the oldest unread message in ms since the epoch. */
+  since: number
   /** Null for a notice of the platform, as is the name. */
   senderId: string | null
   senderName: string | null
@@ -53,17 +44,7 @@ export type HasStoppedRinging = (callId: string, since: number) => boolean
 
 type Device = { user_id: string; push_token_id: string }
 
-type Parts = {
-  store: NotificationStore
-  preferences: Preferences
-  pushTokenStore: PushTokenStore
-  mailer: Mailer
-  pusher: Pusher
-  unreadMessages: UnreadMessages
-  hasStoppedRinging: HasStoppedRinging
-  messagePushes: MessagePushes
-  mayTalk: MayTalk
-}
+type PushParts = NotificationParts & { messagePushes: MessagePushes }
 
 const day = 24 * 3_600
 const ttlSeconds: Record<KnownType, number> = {
@@ -90,7 +71,7 @@ type PushJobs = Pick<
 
 /** A job contains only ids, so a notification that has been read by then is not pushed. The collapse key lets a push
  *  that is repeated after a crash replace the first one on the screen. */
-export function createPushJobs(core: Core, parts: Parts): PushJobs {
+export function createPushJobs(core: Core, parts: PushParts): PushJobs {
   const { write, clock, log, settings, outbox, newId } = core
   const { store, preferences, pushTokenStore, pusher, mayTalk } = parts
   const { unreadMessages, messagePushes, hasStoppedRinging } = parts
@@ -321,7 +302,6 @@ function pushableData(data: Record<string, string>) {
 
 type Links = SettingValues['links']
 
-/** By default the first page of the app. */
 function linked(settings: Settings, page?: string) {
   const link = page ?? settings.get('links').home ?? settings.get('app_url')
   return link ? { link } : {}
@@ -377,7 +357,6 @@ export function shownAt(
   return { ...textOf(usual, names), data: { ...ids, ...names } }
 }
 
-/** A notification for a mail, see `plainName`. */
 function withPlainNames({ type, title, body, data }: NotificationRow) {
   const names = Object.entries(keysOf(data, /_name$/))
   const inText = (text: string) =>
@@ -401,7 +380,7 @@ function shortened(text: string) {
 
 const maxPerMail = 50
 
-export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
+export function createMailJob(core: Core, parts: NotificationParts) {
   const { write, clock, settings } = core
   const { store, preferences, mailer, mayTalk } = parts
   // One job per user at a time: the first mails all notifications, and the others find none.
@@ -454,5 +433,8 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
     return undefined
   }
 
-  return (payload, run) => oneAtATime(payload.user_id, () => mailUnread(payload, run))
+  return ((payload, run) =>
+    oneAtATime(payload.user_id, () =>
+      mailUnread(payload, run),
+    )) satisfies JobHandler<'notification_mail'>
 }

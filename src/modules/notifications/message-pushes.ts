@@ -1,17 +1,7 @@
 import type { Core } from '../../core.ts'
 import { timeLeft } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
-import type { Preferences } from './preferences.ts'
-import type { PushTokenStore } from './push-token-store.ts'
-
-/** `since` is the time of the oldest unread message in ms since the epoch. */
-export type Unread = { seq: number; since: number }
-
-type Parts = {
-  preferences: Preferences
-  pushTokenStore: PushTokenStore
-  findUnread: (userId: string, conversationId: string) => Unread | undefined
-}
+import type { NotificationParts } from './notifications.ts'
 
 type Arrived = { recipientId: string; conversationId: string; seq: number }
 
@@ -22,8 +12,8 @@ const unreadDelayMilliseconds = 30_000
 const rememberedConversations = 100_000
 
 /** Call everything inside a `write`. */
-export function createMessagePushes(core: Core, parts: Parts) {
-  const { preferences, pushTokenStore, findUnread } = parts
+export function createMessagePushes(core: Core, parts: NotificationParts) {
+  const { preferences, pushTokenStore, unreadMessages } = parts
   const { outbox, hub, clock, afterCommit } = core
   // The next check of a conversation covers all messages before it.
   const checkQueuedAt = createLru<number>(rememberedConversations)
@@ -56,7 +46,7 @@ export function createMessagePushes(core: Core, parts: Parts) {
     /** Several messages of one commit cause several checks; each device gets one push.
      *  @returns milliseconds until the next check, if the unread messages are too recent */
     pushUnread(recipientId: string, conversationId: string): number | undefined {
-      const unread = findUnread(recipientId, conversationId)
+      const unread = unreadMessages.find(recipientId, conversationId)
       if (!unread) return undefined
       const wait = timeLeft(unread.since, unreadDelayMilliseconds, clock.now())
       if (wait > 0) return wait

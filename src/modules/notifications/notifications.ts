@@ -15,11 +15,11 @@ import {
 import { createMessagePushes, type MessagePushes } from './message-pushes.ts'
 import * as model from './model.ts'
 import { createNotifier } from './notifier.ts'
-import { createMailPreferences, createPreferences } from './preferences.ts'
-import { createPushTokenStore } from './push-token-store.ts'
+import { createMailPreferences, createPreferences, type Preferences } from './preferences.ts'
+import { createPushTokenStore, type PushTokenStore } from './push-token-store.ts'
 import { createPushTokens } from './push-tokens.ts'
 import { notificationRoutes } from './routes.ts'
-import { createNotificationStore, notificationRetention } from './store.ts'
+import { createNotificationStore, type NotificationStore, notificationRetention } from './store.ts'
 import { createUnreadMail, type UnreadToMail } from './unread-mail.ts'
 
 type Arrived = Parameters<MessagePushes['arrived']>[0] & { isCopy: boolean }
@@ -58,17 +58,19 @@ type Neighbours = {
   mayTalk: MayTalk
 }
 
+export type NotificationParts = Neighbours & {
+  store: NotificationStore
+  preferences: Preferences
+  pushTokenStore: PushTokenStore
+}
+
 export function createNotifications(core: Core, neighbours: Neighbours) {
   const { orm } = core
   const store = createNotificationStore(orm)
   const pushTokenStore = createPushTokenStore(orm)
   const preferences = createPreferences(core, store)
-  const messagePushes = createMessagePushes(core, {
-    preferences,
-    pushTokenStore,
-    findUnread: neighbours.unreadMessages.find,
-  })
-  const parts = { ...neighbours, store, preferences, pushTokenStore, messagePushes }
+  const parts = { ...neighbours, store, preferences, pushTokenStore }
+  const messagePushes = createMessagePushes(core, parts)
   const notifier = createNotifier(core, parts)
   const unreadMail = createUnreadMail(core, parts)
   const announcementStore = createAnnouncementStore(orm)
@@ -84,18 +86,14 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     routes: notificationRoutes({
       ...parts,
       notifier,
-      pushTokens: createPushTokens(core, {
-        ...parts,
-        store: pushTokenStore,
-        mustBePresent: preferences.mustBePresent,
-      }),
+      pushTokens: createPushTokens(core, parts),
       announcements,
       deliveries: core.deliveries,
       findPerson: store.findPerson,
     }),
     serverFrames: model.serverFrames,
     jobs: {
-      ...createPushJobs(core, parts),
+      ...createPushJobs(core, { ...parts, messagePushes }),
       notification_mail: createMailJob(core, parts),
       unread_mail: unreadMail.job,
       announcement: announcements.job,

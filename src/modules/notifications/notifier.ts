@@ -1,4 +1,4 @@
-import type { Core, MayTalk, ResolveUser } from '../../core.ts'
+import type { Core, MayTalk } from '../../core.ts'
 import { chunksOf } from '../../lib/chunks.ts'
 import {
   AppError,
@@ -12,9 +12,9 @@ import { formatLocale, type Locale, texts } from '../../lib/i18n.ts'
 import { findById } from '../../lib/ids.ts'
 import { knownType, type NotificationType } from '../../lib/vocabulary.ts'
 import * as model from './model.ts'
-import type { Channels, Preferences } from './preferences.ts'
-import type { PushTokenStore } from './push-token-store.ts'
-import type { NotificationRow, NotificationStore, Person } from './store.ts'
+import type { NotificationParts } from './notifications.ts'
+import type { Channels } from './preferences.ts'
+import type { NotificationRow, Person } from './store.ts'
 
 type Outcome =
   | { kind: 'created' | 'duplicate'; row: NotificationRow }
@@ -25,19 +25,10 @@ type UserReference = { field: string; reference: string }
 export const userReferences = (references: readonly string[] | null | undefined): UserReference[] =>
   (references ?? []).map((reference, n) => ({ field: `user_ids.${n}`, reference }))
 
-type Parts = {
-  store: NotificationStore
-  preferences: Preferences
-  pushTokenStore: PushTokenStore
-  resolveUser: ResolveUser
-  mayTalk: MayTalk
-}
-
 export type Notifier = ReturnType<typeof createNotifier>
 
 const typesAboutPeople: readonly NotificationType[] = ['call_incoming', 'call_missed', 'follow_new']
 
-/** Whether a call or follow comes from a person with whom a block exists. */
 export function isAboutBlocked(
   mayTalk: MayTalk,
   userId: string,
@@ -52,7 +43,7 @@ const notifiedPerWrite = 20
 const maxPerUser = 1_000
 const mailDelayMilliseconds = 3 * 60_000
 
-export function createNotifier(core: Core, parts: Parts) {
+export function createNotifier(core: Core, parts: NotificationParts) {
   const { store, preferences, pushTokenStore, resolveUser, mayTalk } = parts
   const { write, outbox, hub, newId, clock, afterCommit, events } = core
 
@@ -179,7 +170,6 @@ export function createNotifier(core: Core, parts: Parts) {
 
     unreadCount: (userId: string): number => store.count(userId).unread,
 
-    /** Idempotent. */
     markRead: (userId: string, idText: string): Promise<void> =>
       write(() => {
         const row = findById(idText, (id) => store.find(userId, id))

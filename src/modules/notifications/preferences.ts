@@ -1,8 +1,8 @@
 import type { Core } from '../../core.ts'
 import { AppError, invalidField, problem, throwProblems } from '../../lib/errors.ts'
 import { isCustomType, type PreferenceType, preferenceTypes } from '../../lib/vocabulary.ts'
-import type { PreferenceLinks } from '../../outside/mail/preference-links.ts'
 import { changesOf, preferencesView } from './model.ts'
+import type { NotificationParts } from './notifications.ts'
 import type { NotificationStore } from './store.ts'
 
 export type Channels = { inApp: boolean; push: boolean; email: boolean }
@@ -69,10 +69,8 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
   }
 }
 
-type MailParts = { links: PreferenceLinks; preferences: Preferences; store: NotificationStore }
-
 /** Without a login. */
-export function createMailPreferences({ links, preferences, store }: MailParts) {
+export function createMailPreferences({ links, preferences, store }: NotificationParts) {
   /** Undefined for a removed person too, and for a former address, which may be in other hands. */
   function personOf(token: string) {
     const link = links.read(token)

@@ -3,23 +3,18 @@ import { invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { getById } from '../../lib/ids.ts'
 import { type PushPlatform, serviceOf, targetOf } from '../../outside/push/pusher.ts'
-import { heldOf, type PushTokenRow, type PushTokenStore } from './push-token-store.ts'
+import type { NotificationParts } from './notifications.ts'
+import { heldOf, type PushTokenRow } from './push-token-store.ts'
 
 type Device = { userId: string; sessionId: string; token: string; platform: PushPlatform }
-
-type Parts = {
-  store: PushTokenStore
-  isAllowedEndpoint: (endpoint: string) => boolean
-  mustBePresent: (userId: string) => void
-}
 
 export type PushTokens = ReturnType<typeof createPushTokens>
 
 const maxPerUser = 25
 
-export function createPushTokens(core: Core, parts: Parts) {
+export function createPushTokens(core: Core, parts: NotificationParts) {
   const { config, write, newId, clock, outbox } = core
-  const { store, isAllowedEndpoint, mustBePresent } = parts
+  const { pushTokenStore: store, preferences, isAllowedEndpoint } = parts
 
   function mustBePushable({ token, platform }: Device) {
     const target = targetOf(token, platform)
@@ -44,7 +39,7 @@ export function createPushTokens(core: Core, parts: Parts) {
 
   function upsert(device: Device): PushTokenRow {
     const { userId, sessionId, token, platform } = device
-    mustBePresent(userId)
+    preferences.mustBePresent(userId)
     const service = serviceOf(targetOf(token, platform), config.webPushHosts)
     const tokenHash = sha256(token)
     const now = clock.now()

@@ -145,7 +145,6 @@ export function createNotificationStore(orm: Orm) {
         .onConflictDoUpdate({ target: [userId, type], set: row })
         .run()
     },
-    /** @returns the id of a deleted notification */
     deleteSome: (userId: string, limit: number): string | undefined =>
       deleteSome(orm, notifications.id, eq(notifications.userId, userId), limit),
     deletePreferences(userId: string) {

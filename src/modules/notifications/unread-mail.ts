@@ -6,11 +6,10 @@ import { texts } from '../../lib/i18n.ts'
 import { createLru } from '../../lib/lru.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
 import { excerptOf, isVisible, plainName } from '../../lib/text.ts'
-import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 import { linkTo } from '../../settings.ts'
-import type { Preferences } from './preferences.ts'
-import type { NotificationStore, Person } from './store.ts'
+import type { NotificationParts } from './notifications.ts'
+import type { Person } from './store.ts'
 
 type MailableMessages = {
   /** `senderName` is null for a notice of the platform. */
@@ -22,24 +21,16 @@ type MailableMessages = {
 
 export type UnreadToMail = {
   isMailed(userId: string): boolean
-  /** Unread messages that were not mailed before. */
   findMailable(userId: string): MailableMessages | undefined
   /** `isMailed`: further messages wait for the user's next visit. `mailedThrough`: the newest message that was mailed. */
   updateMailed(userId: string, change: { isMailed?: boolean; mailedThrough?: string }): void
-}
-
-type Parts = {
-  store: NotificationStore
-  preferences: Preferences
-  mailer: Mailer
-  unreadMessages: UnreadToMail
 }
 
 const rememberedPeople = 100_000
 const maxExcerpt = 200
 
 /** The outbox and the inbox hold the state, so a restart changes nothing; what is only in memory saves reads and jobs. */
-export function createUnreadMail(core: Core, parts: Parts) {
+export function createUnreadMail(core: Core, parts: NotificationParts) {
   const { write, afterCommit, outbox, clock, settings } = core
   const { store, preferences, mailer, unreadMessages } = parts
   const oneAtATime = createKeyedSemaphore(1)

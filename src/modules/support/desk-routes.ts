@@ -198,7 +198,6 @@ const noteIn = ({ body, attachments }: Static<typeof model.NewTicketNote>) => ({
   fileUrls: model.fileUrlsIn(attachments),
 })
 
-/** The changes in a body, whose schema has checked the assignee's id. */
 function updateIn(body: model.TicketUpdate): DeskUpdate {
   const { status, priority, category, assignee_id, assigned_to } = body
   const isFirst = assignee_id !== undefined

@@ -2,7 +2,6 @@ import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { AuditAction, ByUser } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import type { Notify } from '../../lib/events.ts'
 import { findById, getById } from '../../lib/ids.ts'
 import {
   cutAtLimit,
@@ -12,17 +11,12 @@ import {
   listByPosition,
 } from '../../lib/list-range.ts'
 import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
-import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.ts'
-import type { DeskDetail, DeskViews, MessageRequest, TicketCounts, TicketOrder } from './model.ts'
-import { matchOf, type SearchStore } from './search-store.ts'
-import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import type {
-  Attach,
-  Replayable,
-  RequestedChanges,
-  TicketChangesMaker,
-  TicketRequest,
-} from './ticket-changes.ts'
+import type { DeskItem, NoteItem, TicketFilter } from './desk-store.ts'
+import type { DeskDetail, MessageRequest, TicketCounts, TicketOrder } from './model.ts'
+import { matchOf } from './search-store.ts'
+import type { AuthoredMessage, TicketMessageRow, TicketRow } from './store.ts'
+import type { SupportParts } from './support.ts'
+import type { Replayable, RequestedChanges, TicketRequest } from './ticket-changes.ts'
 
 export type DeskUpdate = RequestedChanges & { assigneeField: string }
 
@@ -39,17 +33,6 @@ export type DeskListing = {
   order: TicketOrder
 }
 
-type Parts = {
-  store: TicketStore
-  desk: DeskStore
-  search: SearchStore
-  changes: TicketChangesMaker
-  views: DeskViews
-  notify: Notify
-  attach: Attach
-  detach: (noteId: string) => void
-}
-
 export type DeskService = ReturnType<typeof createDeskService>
 
 type Action = Extract<AuditAction, `ticket_${string}`>
@@ -63,7 +46,7 @@ const codeForm = /^#([0-9a-z]{6})$/i
 
 const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 
-export function createDeskService(core: Core, parts: Parts) {
+export function createDeskService(core: Core, parts: SupportParts) {
   const { write, afterCommit, hub, audit, newId, clock } = core
   const { store, desk, search, changes, views, notify, attach, detach } = parts
 

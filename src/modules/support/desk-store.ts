@@ -125,7 +125,6 @@ export function createDeskStore(orm: Orm) {
     return page.map((row) => row.n)
   }
 
-  /** Back along the waiting tickets, then forwards along the others. */
   function walkShortestWaiting(filter: TicketFilter, range: RowRange<DeskPosition>): number[] {
     const { limit, offset, before: after } = range
     const waiting = { ...filter, isWaiting: true }

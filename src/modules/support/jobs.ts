@@ -6,19 +6,11 @@ import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import { timeOfId } from '../../lib/ids.ts'
 import { quietFor } from '../../lib/quiet-hours.ts'
-import type { Mailer } from '../../outside/mail/mailer.ts'
 import { ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
-import type { DeskItem, DeskStore } from './desk-store.ts'
-import type { TicketStore } from './store.ts'
-import type { TicketChangesMaker } from './ticket-changes.ts'
+import type { DeskItem } from './desk-store.ts'
+import type { SupportParts } from './support.ts'
 
 type Run = Parameters<JobHandler<'assignee_mail'>>[1]
-export type MailParts = {
-  store: TicketStore
-  desk: DeskStore
-  mailer: Mailer
-  wantsMail: (userId: string) => boolean
-}
 
 /** Minimum time between two mails to the inbox, and between two mails about a ticket to its assignee. */
 const intervalMilliseconds = 10 * 60_000
@@ -27,7 +19,7 @@ const maxPerMail = 50
 /** An inbox belongs to no person with a language. */
 const inboxLocale = 'en'
 
-export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: MailParts) {
+export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: SupportParts) {
   const { write, clock, hub, outbox, config, settings } = core
   const { inbox } = config.support
   // The first of several jobs mails everything; the others find nothing left.
@@ -72,7 +64,6 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   const newestOf = ({ id, messageCount }: DeskItem) =>
     store.findMessageAt(id, messageCount)?.body ?? ''
 
-  /** Undefined for an admin who sees it in the console, or wants no mails. */
   function assigneeOf({ assigneeId }: DeskItem) {
     const assignee = assigneeId ? store.findEnabledAdmin(assigneeId) : undefined
     const isMailed = assignee && !hub.isOnline(assignee.id) && wantsMail(assignee.id)
@@ -127,14 +118,11 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   return { support_inbox_mail: inboxMail, assignee_mail: assigneeMail }
 }
 
-type AutoCloseParts = { store: TicketStore; changes: TicketChangesMaker }
-
 const closingMilliseconds = 600_000
 /** Tickets per write: closing one changes many rows. */
 const closedAtOnce = 5
 
-/** @returns a function that stops it */
-export function startAutoClose(core: Core, { store, changes }: AutoCloseParts): () => void {
+export function startAutoClose(core: Core, { store, changes }: SupportParts): () => void {
   const { write, clock, log, config } = core
   const { autocloseDays } = config.support
   let isStopped = false

@@ -1,32 +1,20 @@
 import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
-import type { TakeText } from '../../db/text-quota.ts'
 import { day, timeLeft } from '../../lib/clock.ts'
 import { AppError, throttled } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 import { type MessageRequest, type TicketDetail, ticketView } from './model.ts'
-import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import type {
-  Replayable,
-  RequestedChanges,
-  TicketChangesMaker,
-  TicketRequest,
-} from './ticket-changes.ts'
-
-export type TicketParts = {
-  store: TicketStore
-  changes: TicketChangesMaker
-  takeText: TakeText
-  ticketsPerDay: number | undefined
-}
+import type { TicketMessageRow, TicketRow } from './store.ts'
+import type { SupportParts } from './support.ts'
+import type { Replayable, RequestedChanges, TicketRequest } from './ticket-changes.ts'
 
 export type TicketService = ReturnType<typeof createTicketService>
 
 const perDayVerified = 20
 const perDayUnverified = 5
 
-export function createTicketService(core: Core, parts: TicketParts) {
+export function createTicketService(core: Core, parts: SupportParts) {
   const { write, newId, clock } = core
   const { store, changes, takeText, ticketsPerDay } = parts
   const { reopenDays } = core.config.support

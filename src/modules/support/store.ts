@@ -162,7 +162,6 @@ export function createTicketStore(orm: Orm) {
         list: (after, until) => listMessages(id, after, until),
         numberOf: ({ seq }) => seq,
       }),
-    /** The message with this `seq`; the first message has 1. */
     findMessageAt: (ticketId: string, seq: number) =>
       selectMessages(and(ofTicket(ticketId), eq(ticketMessages.seq, seq))).get(),
     findUnanswered(ticketId: string) {

@@ -1,21 +1,23 @@
 import type { Core, Module } from '../../core.ts'
+import type { TakeText } from '../../db/text-quota.ts'
 import type { Aging } from '../../jobs/forgetting.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { DomainEvent, Notify } from '../../lib/events.ts'
 import { getById } from '../../lib/ids.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
 import { clientFrame } from '../../realtime/frames.ts'
 import { cannedReplyRoutes } from './canned-replies.ts'
 import { deskRoutes } from './desk-routes.ts'
 import { createDeskService } from './desk-service.ts'
-import { createDeskStore } from './desk-store.ts'
-import { createDeskMails, type MailParts, startAutoClose } from './jobs.ts'
+import { createDeskStore, type DeskStore } from './desk-store.ts'
+import { createDeskMails, startAutoClose } from './jobs.ts'
 import * as model from './model.ts'
 import { supportRoutes } from './routes.ts'
-import { createSearchStore } from './search-store.ts'
-import { createTicketService, type TicketParts } from './service.ts'
-import { createTicketStore } from './store.ts'
-import { type Attach, createTicketChanges } from './ticket-changes.ts'
+import { createSearchStore, type SearchStore } from './search-store.ts'
+import { createTicketService } from './service.ts'
+import { createTicketStore, type TicketStore } from './store.ts'
+import { type Attach, createTicketChanges, type TicketChangesMaker } from './ticket-changes.ts'
 
 declare module '../../db/audit-trail.ts' {
   interface AuditActions {
@@ -38,17 +40,27 @@ declare module '../../jobs/outbox.ts' {
   }
 }
 
-type Neighbours = Omit<TicketParts, 'store' | 'changes'> &
-  Omit<MailParts, 'store' | 'desk'> & {
-    notify: Notify
-    forgetReplies: (userId: string, ticketId: string) => void
-    attach: Attach
-    detach: (messageId: string) => void
-  }
+type Neighbours = {
+  mailer: Mailer
+  takeText: TakeText
+  ticketsPerDay: number | undefined
+  wantsMail: (userId: string) => boolean
+  notify: Notify
+  forgetReplies: (userId: string, ticketId: string) => void
+  attach: Attach
+  detach: (messageId: string) => void
+}
+
+export type SupportParts = Neighbours & {
+  store: TicketStore
+  desk: DeskStore
+  search: SearchStore
+  views: model.DeskViews
+  changes: TicketChangesMaker
+}
 
 type AnsweredField = 'subject' | 'body' | 'answer'
 
-/** Tickets per transaction. */
 const endedAtOnce = 25
 const purgedAtOnce = 5
 

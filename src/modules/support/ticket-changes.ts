@@ -157,7 +157,6 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return ticket
     },
 
-    /** Finds the ticket as it was opened. */
     findOpened(userId: string, content: TicketContent, draft: TicketDraft): TicketRow | undefined {
       const { authorId, clientId } = draft
       const first = clientId === null ? undefined : store.findMessageByClientId(authorId, clientId)
@@ -169,7 +168,6 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       throw new AppError('idempotency_mismatch')
     },
 
-    /** @throws ticket_full */
     reply(ticket: TicketRow, draft: TicketDraft, requested: RequestedChanges): TicketMessageRow {
       const message = append(ticket, draft)
       publish('ticket.replied', message)
@@ -178,7 +176,6 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return message
     },
 
-    /** `actorId` is null for automatic changes. */
     change(ticket: TicketRow, requested: RequestedChanges, actorId: string | null): TicketRow {
       if (differencesOf(ticket, requested).length === 0) return ticket
       const changed = update(ticket, { actorId, requested })
@@ -186,7 +183,6 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return changed
     },
 
-    /** @throws idempotency_mismatch (same key, other content) */
     findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
       const { authorId, clientId } = draft
       if (clientId === null) return undefined
