@@ -112,7 +112,6 @@ export const listing =
     )
   }
 
-/** A log that prints errors to the terminal during a command. */
 export function terminalLog({ err }: Terminal) {
   const write = (line: string) => err(line.trimEnd())
   return createLog({ level: 'error', format: 'pretty', now: Date.now, write })

@@ -74,7 +74,6 @@ function restorable(range: Awaited<ReturnType<typeof findRange>>) {
 const isLeader = ({ identity }: Node, { place, entry }: Head) =>
   entry.kind !== 'release' && identity.hasWritten(place, entry)
 
-/** Makes a log, changes what all nodes go by, or with `--force` replaces the log by the database here. */
 async function init(args: string[], terminal: Terminal) {
   const values = readOptions(args, {
     pair: { type: 'string' },
@@ -229,7 +228,6 @@ export async function verifyBeside(dataDir: string, environment: Environment): P
   if ((await child.exited) !== 0) throw new Error(reason.trim())
 }
 
-/** The server needs the rest of the disk. */
 async function mustHaveRoom(node: Node, terminal: Terminal) {
   const { minFreeBytes } = readConfig(terminal.environment, terminal.isInteractive)
   const newest = await findUsable(node, await listSnapshots(node.bucket))

@@ -161,7 +161,6 @@ function withUser(
   return withService(terminal, async (call) => work(call, await findUser(call, text)))
 }
 
-/** @param text an e-mail address, or an id, as logs name people */
 export function findUser(call: Call, text: string): Promise<User> {
   const id = parseId(text)
   const name = id ?? parseEmail(text)

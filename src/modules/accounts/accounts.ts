@@ -80,7 +80,6 @@ declare module '../../jobs/outbox.ts' {
     /** To the new address, which `address_hash` identifies. */
     email_change_mail: AccountMail
     email_changed_mail: AccountMail
-    /** `removed` counts what a purge has removed so far, by kind. */
     erasure: { user_id: string; is_purge: boolean; removed?: Record<string, string> }
     guest_end: { user_id: string }
   }
@@ -104,7 +103,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     for (const module of others) module.forget?.(userId)
   }
   const base = createAccountParts(core, { passwordCost, forget, onReachChanged })
-  const { sessionStore } = base
+  const { sessionStore, oneTimeTokens } = base
   const bans = createBans(core, base)
   const throttle = createLoginThrottle(core)
   const sessions = createSessions(core, { ...base, accessTokens, bans, throttle })
@@ -122,12 +121,8 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     Object.assign(
       {
         sessions: sessionStore.each(userId).map((row) => model.sessionView(row, '')),
-        pending_addresses: base.oneTimeTokens
-          .list('change_email', userId)
-          .map(model.pendingAddressView),
-        former_addresses: base.oneTimeTokens
-          .list('undo_email', userId)
-          .map(model.formerAddressView),
+        pending_addresses: oneTimeTokens.list('change_email', userId).map(model.pendingAddressView),
+        former_addresses: oneTimeTokens.list('undo_email', userId).map(model.formerAddressView),
         audit_log: core.audit.eachBy(userId).map(model.ownAuditView),
       },
       ...others.map((module) => module.exportOf?.(userId)),

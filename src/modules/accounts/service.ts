@@ -54,7 +54,6 @@ export function createAccountService(core: Core, parts: Parts) {
     })
   }
 
-  /** Consumes the code. */
   function admit(user: UserRow | undefined, code: string | null | undefined) {
     if (user?.disabledAt !== null) return 'invalid_credentials' as const
     if (!factors.isOn(user.id)) return user

@@ -124,7 +124,6 @@ export function createKeyStore(orm: Orm) {
 export function createBanStore(orm: Orm) {
   return {
     listAll: (): BanRow[] => orm.select().from(bans).all(),
-    /** A ban of the same value takes the new reason and end. */
     upsert(row: BanRow): BanRow {
       const { reason, until } = row
       return orm

@@ -47,7 +47,6 @@ const support = {
   external_id: 'demo-support',
 }
 
-/** Two people for the demo page. Exists only with `DEMO`. */
 export function createDemo(core: Core, { upsertUser, createGuest, openAnswered }: Neighbours) {
   const { clock, newId, settings } = core
   const begun = new SlidingWindow()

@@ -35,7 +35,6 @@ export function createOperator(core: Core, parts: Parts): Module {
 
   function discard(job: Job) {
     outbox.delete(job.id)
-    // It will not be tried again.
     if (job.deadAt === null) deliveries.skip(job.id)
     parts.endDelivery(job)
   }

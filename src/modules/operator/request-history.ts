@@ -48,7 +48,6 @@ export function createRequestHistory(clock: Clock) {
     countFrame(): void {
       advance().frames++
     },
-    /** Oldest first; minutes without traffic are omitted. */
     list(): Minute[] {
       advance()
       return minutes

@@ -78,7 +78,6 @@ export function createCalls({ config, write, clock }: Core, parts: CallParts) {
   }
 
   return {
-    /** @returns the stored call */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report, store.findCall(id))

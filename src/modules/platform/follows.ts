@@ -66,7 +66,6 @@ export function createFollows({ write, clock }: Core, parts: Parts) {
     list: (hostText: string, range: ListRange): Listing<FollowRow> =>
       store.listFollows(knownUser(hostText), range),
 
-    /** @returns the numbers of new and existing followers, and the ids of nobody */
     async importFollowers(hostText: string, followerIds: readonly string[]) {
       const hostId = presentHost(hostText)
       const outcomes: Array<ReturnType<typeof importOne>> = []

@@ -51,7 +51,6 @@ export function createFeedStore(orm: Orm) {
       const one = and(eq(follows.hostId, hostId), eq(follows.followerId, followerId))
       orm.delete(follows).where(one).run()
     },
-    /** @returns the id of a host who is no longer followed */
     deleteFollowsBy: (followerId: string, limit: number): string | undefined =>
       deleteSome(orm, follows.hostId, eq(follows.followerId, followerId), limit),
     eachFollowed: (followerId: string) =>
@@ -66,7 +65,6 @@ export function createFeedStore(orm: Orm) {
     deleteAudience(hostId: string) {
       orm.delete(audiences).where(eq(audiences.hostId, hostId)).run()
     },
-    /** @returns the id of a deleted follower */
     deleteFollowers: (hostId: string, limit: number): string | undefined =>
       deleteSome(orm, follows.followerId, eq(follows.hostId, hostId), limit),
     /** Counts enabled followers. A trigger maintains `follower_count` without disabled users. */

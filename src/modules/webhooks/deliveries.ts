@@ -65,7 +65,6 @@ export function createDeliveries(core: Core, parts: DeliveryParts) {
     return undefined
   }
 
-  /** @returns milliseconds until the next attempt; undefined when there is none */
   function delayAfter(outcome: Outcome, attempts: number): number | undefined {
     const delay = delays[attempts - 1]
     if (isSuccess(outcome) || outcome.status === gone || delay === undefined) return undefined

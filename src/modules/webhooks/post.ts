@@ -15,7 +15,6 @@ const readBytes = 1_024
 /** `idleTimeout` is in seconds. */
 const keepAlive = { idleTimeout: 15, maxIdleSockets: 64 }
 
-/** In the order of preference. */
 export type ResolveHost = (host: string) => Promise<readonly LookupAddress[]>
 export const resolveHost: ResolveHost = async (host) => {
   await mustBeAnswered(host)
@@ -69,7 +68,6 @@ async function findAllowed(host: string, { resolve, isAllowed }: Options, signal
   throw new Error('the host has an address that is not public')
 }
 
-/** Posts to the first address that accepts a connection. */
 async function postToFirst(
   url: URL,
   addresses: readonly LookupAddress[],

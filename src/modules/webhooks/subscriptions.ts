@@ -58,7 +58,6 @@ export function subscribeWebhooks(core: Core, store: WebhookStore) {
     )
   }
 
-  /** Once an hour. */
   function recordDropped(id: string, host: string) {
     const latest = audit.findLatest(action, [id])
     if (latest && clock.now() - latest.at < hour) return

@@ -51,7 +51,6 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       if (!row) throw invalidField('token', 'token')
       return row
     },
-    /** Consumes a token. */
     redeem(purpose: TokenPurpose, token: string) {
       const row = orm.delete(oneTimeTokens).where(live(purpose, token)).returning().get()
       if (!row) throw invalidField('token', 'token')

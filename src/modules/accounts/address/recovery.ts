@@ -129,7 +129,6 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** At most 5 an hour. */
     async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
       const { userId, sessionId } = principal
       const { current_password: current, new_password: password } = change

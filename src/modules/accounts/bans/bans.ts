@@ -62,7 +62,6 @@ export const banView = ({ createdAt, until, ...row }: BanRow): Static<typeof Ban
 /** A network is parsed when it is first compared. */
 const loaded = (row: BanRow) => ({ ...row, network: lazy(() => parseNetwork(row.value)) })
 
-/** Sessions; a few milliseconds. */
 const examinedPerWrite = 500
 
 const loopback = ['127.0.0.1', '::1']
@@ -144,7 +143,6 @@ export function createBans(core: Core, parts: AccountParts) {
     mustNotBeBanned(email: string | undefined, ip: string): void {
       if (isBanned(email, ip)) throw new AppError('banned')
     },
-    /** Ends the sessions of a network. */
     async add({ kind, reason = null, ...given }: Static<typeof NewBan>, by: By): Promise<BanRow> {
       const value = stored(kind, given.value)
       const until = parseTime(given.until ?? '') ?? null

@@ -216,7 +216,6 @@ export function createUserAdmin(core: Core, parts: Parts) {
       await sessions.endAll(user.id, by)
     },
 
-    /** For a user whom the platform has authenticated. */
     async openSession(reference: string, client: Client, by: By): Promise<Authenticated> {
       const session = await write(() => {
         const user = get(reference, by)
