@@ -59,6 +59,10 @@ export function Text(rule: TextRule, annotations: Annotations = {}) {
   return CheckedText((text) => textProblem(text, rule), { ...annotations, ...bounds })
 }
 
+/** Text with something to read, stored without surrounding white space. */
+export const TrimmedText = (max: number, description: string, example: string) =>
+  Text({ min: 1, max, trimmed: true, notBlank: true }, { description, examples: [example] })
+
 const formed =
   (isValid: (text: string) => boolean, key: FieldProblemKey, maxLength = Infinity): Check =>
   (text) => {

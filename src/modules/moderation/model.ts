@@ -14,8 +14,8 @@ import {
   Refined,
   Sample,
   Schema,
-  Text,
   Timestamp,
+  TrimmedText,
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
@@ -29,8 +29,6 @@ import type { ReportDetail as Detail, ReportItem, ReportRow } from './report-sto
 const ReasonField = OneOf(reportReasons, { title: 'ReportReason' })
 export const ReportStatusField = OneOf(reportStatuses, { title: 'ReportStatus' })
 const bodyText = 'They send the same advertisement every day.'
-const reportText = (description: string, example: string) =>
-  Text({ min: 1, max: 2_000, trimmed: true, notBlank: true }, { description, examples: [example] })
 const Reported = NamedPerson(samples.guest)
 
 export const Block = Schema('Block', {
@@ -45,7 +43,7 @@ export const NewReport = Refined(
       user_id: Maybe(Id({ description: 'The reported person.' })),
       message_id: Maybe(Id({ description: 'A message of one of your conversations.' })),
       reason: described(ReasonField, 'The kind of offence.'),
-      body: Maybe(reportText('A description for the admins.', bodyText)),
+      body: Maybe(TrimmedText(2_000, 'A description for the admins.', bodyText)),
     },
     {
       description: 'About a user or a message.',
@@ -65,7 +63,7 @@ export const ReportUpdate = Change(
       description: 'Whether the report is handled.',
       examples: ['resolved'],
     }),
-    note: Maybe(reportText('A note for other admins.', 'Spoke to them.')),
+    note: Maybe(TrimmedText(2_000, 'A note for other admins.', 'Spoke to them.')),
   }),
 )
 

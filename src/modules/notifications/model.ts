@@ -20,6 +20,7 @@ import {
   Schema,
   Text,
   Timestamp,
+  TrimmedText,
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import type { DeliveryRow } from '../../jobs/delivery-store.ts'
@@ -78,22 +79,10 @@ const KnownData = Type.Partial(
     additionalProperties: Type.String(),
   },
 )
-const texts = {
-  title: Text(
-    { min: 1, max: 200, trimmed: true, notBlank: true },
-    {
-      description: 'Without it the title of the type, in the language of the person.',
-      examples: ['New opening hours'],
-    },
-  ),
-  body: Text(
-    { min: 1, max: 2_000, trimmed: true, notBlank: true },
-    {
-      description: 'Without it the text of the type.',
-      examples: ['From May on we answer from 8 to 20 o’clock.'],
-    },
-  ),
-}
+const exampleTitle = 'New opening hours'
+const exampleBody = 'From May on we answer from 8 to 20 o’clock.'
+const Title = (description: string) => TrimmedText(200, description, exampleTitle)
+const BodyText = (description: string) => TrimmedText(2_000, description, exampleBody)
 
 const custom = Type.Unsafe<CustomType>(Type.String({ pattern: customTypePattern }))
 const KnownTypeField = OneOf(notificationTypes, { title: 'KnownNotificationType' })
@@ -147,8 +136,8 @@ export const NewNotification = Refined(
         TypeField,
         'The kind of event: a known one, or `custom.` and a name of yours, which needs a title and a body.',
       ),
-      title: Maybe(texts.title),
-      body: Maybe(texts.body),
+      title: Maybe(Title('Without it the title of the type, in the language of the person.')),
+      body: Maybe(BodyText('Without it the text of the type.')),
       data: Maybe(Data),
       dedupe_key: Maybe(
         Text(
@@ -337,8 +326,8 @@ export const NewAnnouncement = Refined(
           maxItems: 1_000,
         }),
       ),
-      title: described(texts.title, 'The title.'),
-      body: described(texts.body, 'The text.'),
+      title: Title('The title.'),
+      body: BodyText('The text.'),
       data: Maybe(Data),
       client_id: Maybe(ClientId),
     },
@@ -347,8 +336,8 @@ export const NewAnnouncement = Refined(
         {
           audience: 'role',
           role: 'host',
-          title: 'New opening hours',
-          body: 'From May on we answer from 8 to 20 o’clock.',
+          title: exampleTitle,
+          body: exampleBody,
           client_id: 'd7c0-42',
         },
       ],
@@ -378,8 +367,8 @@ export const AnnouncementProgress = Schema('AnnouncementProgress', {
     description: 'The role, if the audience is a role.',
     examples: ['host'],
   }),
-  title: described(texts.title, 'The title.'),
-  body: described(texts.body, 'The text.'),
+  title: Title('The title.'),
+  body: BodyText('The text.'),
   sender: NamedPerson(samples.admin),
   created_at: Timestamp,
   completed_at: described(Nullable(Timestamp), 'When the last person was reached.'),

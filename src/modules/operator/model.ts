@@ -81,15 +81,8 @@ export const MailTextPreviewRequest = Refined(
   Body('MailTextPreviewRequest', {
     kind: OneOf(mailKinds, { description: 'The mail.', examples: ['verify_email'] }),
     lang: OneOf(locales, { description: 'Its language.', examples: ['en'] }),
-    subject: Maybe(
-      Type.String({ description: 'Absent: the text in use.', examples: ['Welcome to {platform}'] }),
-    ),
-    body: Maybe(
-      Type.String({
-        description: 'Absent: the text in use.',
-        examples: ['Hello {name},\n\n{link}'],
-      }),
-    ),
+    subject: Maybe(Sample('Welcome to {platform}', 'Absent: the text in use.')),
+    body: Maybe(Sample('Hello {name},\n\n{link}', 'Absent: the text in use.')),
     settings: described(Maybe(changedSettings), 'Settings in place of those in use.'),
     send: Maybe(Flag('Mails it to the admin, too.', false)),
   }),

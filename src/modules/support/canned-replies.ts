@@ -11,6 +11,7 @@ import {
   Nullable,
   Sample,
   Schema,
+  TrimmedText,
 } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
@@ -25,12 +26,12 @@ import { routeBase } from '../../http/request-context.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { ListRange } from '../../lib/list-range.ts'
-import { ReplyText, trimmedText } from './model.ts'
+import { ReplyText } from './model.ts'
 
 const admin = operations('Support', { access: 'admin' })
 
 const fields = {
-  title: trimmedText(200, 'The name in the list of replies.', 'Payout sent'),
+  title: TrimmedText(200, 'The name in the list of replies.', 'Payout sent'),
   body: ReplyText,
   locale: Type.Optional(
     described(Nullable(LocaleField), 'The language of the reply; null for any, as without it.'),

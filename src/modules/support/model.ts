@@ -18,8 +18,8 @@ import {
   Rarely,
   Sample,
   Schema,
-  Text,
   Timestamp,
+  TrimmedText,
 } from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
@@ -41,12 +41,10 @@ export const PriorityField = OneOf(ticketPriorities, {
 })
 export const CategoryField = OneOf(ticketCategories, { title: 'TicketCategory' })
 
-export const trimmedText = (max: number, description: string, example: string) =>
-  Text({ min: 1, max, trimmed: true, notBlank: true }, { description, examples: [example] })
 const { subject, text, answer } = samples.ticket
 const maxBody = 10_000
-const TicketText = trimmedText(maxBody, 'The message.', text)
-export const ReplyText = trimmedText(maxBody, 'The text of the reply.', answer)
+const TicketText = TrimmedText(maxBody, 'The message.', text)
+export const ReplyText = TrimmedText(maxBody, 'The text of the reply.', answer)
 
 /** Only `file_url` is read; the other fields come from the database. */
 const attachments = Maybe(
@@ -67,7 +65,7 @@ const attachments = Maybe(
 )
 
 export const NewTicket = Body('NewTicket', {
-  subject: trimmedText(200, 'The topic, in a line.', subject),
+  subject: TrimmedText(200, 'The topic, in a line.', subject),
   body: TicketText,
   category: Maybe(described(CategoryField, 'Without it `other`.')),
   priority: Maybe(described(PriorityField, 'Without it `normal`.')),
@@ -78,7 +76,7 @@ export const NewTicket = Body('NewTicket', {
 export const NewDeskTicket = Body('NewDeskTicket', {
   user_id: Id({ description: 'The user for whom it is opened.', examples: [samples.guest.id] }),
   ...NewTicket.properties,
-  body: trimmedText(maxBody, 'Your message to the user.', answer),
+  body: TrimmedText(maxBody, 'Your message to the user.', answer),
 })
 
 /** The fields that the desk can filter by value. The indexes of the desk's order contain them. */
@@ -172,7 +170,7 @@ export const TicketCounts = Schema('TicketCounts', {
 export type TicketCounts = Static<typeof TicketCounts>
 
 const noteText = 'The bank has confirmed the transfer.'
-const NoteText = trimmedText(maxBody, 'The note, which admins alone see.', noteText)
+const NoteText = TrimmedText(maxBody, 'The note, which admins alone see.', noteText)
 export const NewTicketNote = Body('NewTicketNote', { body: NoteText, attachments })
 export const TicketNoteUpdate = Body('TicketNoteUpdate', { body: NoteText })
 
