@@ -31,7 +31,7 @@ export const user = withActions('user', {
   create,
   show,
   role: ([text = '', word, ...rest], terminal) =>
-    change([text, ...rest], { role: readWord('role', roles, word) }, terminal),
+    changing({ role: readWord('role', roles, word) })([text, ...rest], terminal),
   verify: changing({ email_verified: true }),
   disable: changing({ disabled: true }),
   enable: changing({ disabled: false }),
@@ -74,10 +74,6 @@ function mustHaveTotp({ email, totp }: User) {
   if (!totp) throw new StartError(`there is no account ${email} with a second factor`)
 }
 
-function changing(changes: Changes): Command {
-  return (args, terminal) => change(args, changes, terminal)
-}
-
 async function create(args: string[], terminal: Terminal) {
   const values = readOptions(args, {
     email: { type: 'string' },
@@ -118,12 +114,13 @@ function list(args: string[], terminal: Terminal) {
   })
 }
 
-function change(args: string[], changes: Changes, terminal: Terminal) {
-  return withUser(args, terminal, async (call, found) => {
-    const path = `/v1/admin/users/${found.id}`
-    const changed = await call<User>('PATCH', path, changes).catch(refusedFor(found))
-    terminal.out(`${found.email} is ${changed.role}, ${stateOf(changed)}`)
-  })
+function changing(changes: Changes): Command {
+  return (args, terminal) =>
+    withUser(args, terminal, async (call, found) => {
+      const path = `/v1/admin/users/${found.id}`
+      const changed = await call<User>('PATCH', path, changes).catch(refusedFor(found))
+      terminal.out(`${found.email} is ${changed.role}, ${stateOf(changed)}`)
+    })
 }
 
 const recentDeliveries = 20

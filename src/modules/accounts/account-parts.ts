@@ -10,7 +10,7 @@ import { createOneTimeTokens } from './address/one-time-token-store.ts'
 import { createSentMails } from './address/sent-mail-store.ts'
 import { localPart } from './model.ts'
 import { createFactorStore } from './sign-in/factor-store.ts'
-import { type Argon2Cost, createPasswords } from './sign-in/passwords.ts'
+import { type Argon2Cost, createLoginThrottle, createPasswords } from './sign-in/passwords.ts'
 import { createSessionStore } from './sign-in/session-store.ts'
 import { createCodes } from './sign-in/totp.ts'
 import {
@@ -105,6 +105,7 @@ export function createAccountParts(core: Core, parts: Parts) {
     sessionStore,
     oneTimeTokens,
     passwords: createPasswords(passwordCost),
+    throttle: createLoginThrottle(core),
     changeAccess,
     mustNotBeLastAdmin,
     /** Whether another user has the address, or could get it back by undoing a change. */

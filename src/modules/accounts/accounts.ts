@@ -19,7 +19,7 @@ import { userAdminRoutes } from './people/user-admin-routes.ts'
 import { accountRoutes } from './routes.ts'
 import { createAccountService } from './service.ts'
 import { openKeyring } from './sign-in/keys.ts'
-import { type Argon2Cost, createLoginThrottle } from './sign-in/passwords.ts'
+import type { Argon2Cost } from './sign-in/passwords.ts'
 import { clientOf, createSessions } from './sign-in/sessions.ts'
 import { createAccessTokens } from './sign-in/tokens.ts'
 import { createTotp } from './sign-in/totp.ts'
@@ -105,9 +105,8 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
   const base = createAccountParts(core, { passwordCost, forget, onReachChanged })
   const { sessionStore, oneTimeTokens } = base
   const bans = createBans(core, base)
-  const throttle = createLoginThrottle(core)
-  const sessions = createSessions(core, { ...base, accessTokens, bans, throttle })
-  const parts = { ...base, bans, sessions, throttle }
+  const sessions = createSessions(core, { ...base, accessTokens, bans })
+  const parts = { ...base, bans, sessions }
   const accounts = createAccountService(core, parts)
   const userAdmin = createUserAdmin(core, parts)
 

@@ -9,7 +9,6 @@ import { normalizeEmail, storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
 import type { Bans } from './bans/bans.ts'
 import type { Authenticated, Credentials, Registration, SetUp } from './model.ts'
-import type { LoginThrottle } from './sign-in/passwords.ts'
 import type { Client, GivenPassword, Sessions } from './sign-in/sessions.ts'
 import type { UserChanges, UserRow } from './store.ts'
 
@@ -20,7 +19,7 @@ export type AccountService = ReturnType<typeof createAccountService>
 
 type Attempt = Omit<Credentials, 'email'>
 
-type Parts = AccountParts & { throttle: LoginThrottle; sessions: Sessions; bans: Bans }
+type Parts = AccountParts & { sessions: Sessions; bans: Bans }
 
 export function createAccountService(core: Core, parts: Parts) {
   const { write, audit } = core

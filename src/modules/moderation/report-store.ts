@@ -4,18 +4,12 @@ import type { Orm } from '../../db/open.ts'
 import { reports, users } from '../../db/schema.ts'
 import { countRows, eachOf, listById } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
-import type { Listing, ListRange } from '../../lib/list-range.ts'
+import type { ListRange } from '../../lib/list-range.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
 
 export type ReportRow = typeof reports.$inferSelect
-type Side = { id: string; displayName: string }
-export type ReportItem = {
-  id: string
-  report: Omit<ReportRow, 'excerpt'>
-  reporter: Side
-  reported: Side
-}
-export type ReportDetail = ReportItem & Pick<ReportRow, 'excerpt'>
+export type ReportDetail = NonNullable<ReturnType<ReportStore['find']>>
+export type ReportItem = Omit<ReportDetail, 'excerpt'>
 
 export type ReportFilter = { status?: ReportStatus | undefined; reportedId?: string | undefined }
 
@@ -46,7 +40,7 @@ export function createReportStore(orm: Orm) {
       const isOpen = sql`status = 'open'`
       return orm.select().from(reports).where(and(ofBoth, isOpen)).get()
     },
-    find: (id: string): ReportDetail | undefined =>
+    find: (id: string) =>
       orm
         .select({ ...item, excerpt })
         .from(reports)
@@ -54,7 +48,7 @@ export function createReportStore(orm: Orm) {
         .innerJoin(reported, eq(reported.id, reports.reportedId))
         .where(eq(reports.id, id))
         .get(),
-    list: (filter: ReportFilter, range: ListRange): Listing<ReportItem> =>
+    list: (filter: ReportFilter, range: ListRange) =>
       listById(orm, range, {
         id: reports.id,
         which: matching(filter),

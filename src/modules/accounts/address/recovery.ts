@@ -6,7 +6,7 @@ import { normalizeEmail, storedEmail } from '../../../lib/text.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
 import type { EmailChangeBody, PasswordChange, PasswordReset } from '../model.ts'
-import { isGuessable, type LoginThrottle } from '../sign-in/passwords.ts'
+import { isGuessable } from '../sign-in/passwords.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
 import { noPassword, type UserRow } from '../store.ts'
 import { lifetimeMilliseconds } from './one-time-token-store.ts'
@@ -16,7 +16,7 @@ const requestsPerHour = 5
 
 export type Recovery = ReturnType<typeof createRecovery>
 
-type Parts = AccountParts & { throttle: LoginThrottle; bans: Bans; sessions: Sessions }
+type Parts = AccountParts & { bans: Bans; sessions: Sessions }
 
 export function createRecovery(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core

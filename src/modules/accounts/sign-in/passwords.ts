@@ -69,8 +69,6 @@ const pauseMilliseconds = 60_000
 const confirmations: Limit = { count: 10, windowMilliseconds: 60_000 }
 const rememberedNames = 50_000
 
-export type LoginThrottle = ReturnType<typeof createLoginThrottle>
-
 type Attempt = { at: number; network: string }
 
 /** Slows guessing for one name (an address, known or not, or a session) down to one attempt a minute. */

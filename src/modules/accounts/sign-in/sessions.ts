@@ -10,7 +10,6 @@ import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
 import { type Authenticated, type TokenSet, userView } from '../model.ts'
 import type { UserRow } from '../store.ts'
-import type { LoginThrottle } from './passwords.ts'
 import {
   longestSessionMilliseconds,
   refreshTokenMilliseconds,
@@ -30,7 +29,7 @@ type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
 
 export type Sessions = ReturnType<typeof createSessions>
 
-type Parts = AccountParts & { accessTokens: AccessTokens; bans: Bans; throttle: LoginThrottle }
+type Parts = AccountParts & { accessTokens: AccessTokens; bans: Bans }
 
 /** Each session is a login on a device, with the family of its refresh tokens (RFC 9700, 4.14.2). */
 export function createSessions(core: Core, parts: Parts) {

@@ -7,7 +7,6 @@ import type { UserPrincipal } from '../../../lib/principal.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { CodesRenewal, FactorRemoval, OwnerProof } from '../model.ts'
 import type { FactorRow, FactorStore } from './factor-store.ts'
-import type { LoginThrottle } from './passwords.ts'
 import type { GivenPassword, Sessions } from './sessions.ts'
 
 /** As RFC 4226 recommends and every authenticator supports. */
@@ -55,7 +54,7 @@ function matchOf(factor: FactorRow | undefined, code: string, timestamp: number)
 
 const secretsOf = (factor: FactorRow | undefined) => factor?.secret.split(' ') ?? []
 
-type Parts = AccountParts & { sessions: Sessions; throttle: LoginThrottle }
+type Parts = AccountParts & { sessions: Sessions }
 
 type CodeUse<T> = {
   ip: string
