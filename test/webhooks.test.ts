@@ -540,7 +540,7 @@ describe('a failing delivery', () => {
       send: async () => Promise.reject(new Error('aborted')),
       notify() {},
       others: [{ eventData: { 'user.created': () => ({}) } } as never],
-      onDisabled() {},
+      reload() {},
     })
     const event = { type: 'user.created', at: '' } as const
     const run = { id: 'j', attempts: 1, signal: AbortSignal.abort() }

@@ -1,23 +1,14 @@
 import { isObject } from '../../api/fields.ts'
-import type { Core, Module } from '../../core.ts'
+import type { Core } from '../../core.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { day, hour, minute, retryAfterMilliseconds } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
-import type { Notify } from '../../lib/events.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { Answer } from '../../outside/exchange.ts'
-import type { Send } from './sender.ts'
-import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
+import type { DeliveryRow, WebhookRow } from './store.ts'
+import type { WebhookParts } from './webhooks.ts'
 
 export type WebhookEvent = { type: EventType; at: string } & Record<string, string>
-
-export type DeliveryParts = {
-  store: WebhookStore
-  send: Send
-  notify: Notify
-  others: readonly Module[]
-  onDisabled: () => void
-}
 
 /** Without a response `status` is null and `text` is the reason. */
 export type Outcome = { status: number | null; retryAfter: string | null; text: string }
@@ -32,8 +23,8 @@ export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
   sending.catch((error: Error) => ({ status: null, retryAfter: null, text: error.message }))
 
 /** Each run of a job is one attempt. A job contains only ids: the data is loaded at delivery. */
-export function createDeliveries(core: Core, parts: DeliveryParts) {
-  const { store, send, notify, others, onDisabled } = parts
+export function createDeliveries(core: Core, parts: WebhookParts) {
+  const { store, send, notify, others, reload } = parts
   const { afterCommit, audit, clock, log } = core
 
   const job: JobHandler<'webhook_delivery'> = async (payload, run) => {
@@ -107,7 +98,7 @@ export function createDeliveries(core: Core, parts: DeliveryParts) {
       notify(adminId, { type: 'broadcast', text: 'webhook_disabled', values: { host }, data })
     }
     afterCommit(() => {
-      onDisabled()
+      reload()
       log.error('a webhook was switched off', { webhook: id, host, reason })
     })
   }

@@ -11,15 +11,9 @@ import { isPublicAddress } from '../../lib/ip-network.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import { hostOf, type Outcome, outcomeOf, type WebhookEvent } from './deliveries.ts'
 import { type NewWebhook, testEvent, type WebhookUpdate } from './model.ts'
-import { newSecret, type Send, secretsOf } from './sender.ts'
-import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
-
-type Parts = {
-  store: WebhookStore
-  send: Send
-  /** Called after the commit of any change to a webhook. */
-  onChanged: () => void
-}
+import { newSecret, secretsOf } from './sender.ts'
+import type { DeliveryRow, WebhookRow } from './store.ts'
+import type { WebhookParts } from './webhooks.ts'
 
 export type WebhookService = ReturnType<typeof createWebhookService>
 
@@ -27,7 +21,7 @@ const maxWebhooks = 100
 
 type Action = Extract<AuditAction, `webhook_${string}`>
 
-export function createWebhookService(core: Core, { store, send, onChanged }: Parts) {
+export function createWebhookService(core: Core, { store, send, reload }: WebhookParts) {
   const { config, write, afterCommit, audit, outbox, newId, clock } = core
 
   const mustFind = (idText: string): WebhookRow => getById(idText, store.find)
@@ -71,7 +65,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
           createdAt: clock.now(),
         })
         record('webhook_created', by, webhook)
-        afterCommit(onChanged)
+        afterCommit(reload)
         return webhook
       }
       const { find } = store
@@ -90,7 +84,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         const changes = changesIn(update, before, clock.now())
         const webhook = store.update(before.id, changes)
         if (!isDeepStrictEqual(before, webhook)) record('webhook_changed', by, webhook)
-        afterCommit(onChanged)
+        afterCommit(reload)
         return webhook
       })
     },
@@ -100,7 +94,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         const webhook = mustFind(id)
         store.delete(webhook.id)
         record('webhook_deleted', by, webhook)
-        afterCommit(onChanged)
+        afterCommit(reload)
       }),
 
     /** For a day the former secrets sign, too: after a lost answer the endpoint knows none of the newer ones. */

@@ -1,11 +1,12 @@
 import type { Core, Module } from '../../core.ts'
-import { createDeliveries, type DeliveryParts, type WebhookEvent } from './deliveries.ts'
+import type { Notify } from '../../lib/events.ts'
+import { createDeliveries, type WebhookEvent } from './deliveries.ts'
 import { webhookBodies } from './model.ts'
 import type { ResolveHost } from './post.ts'
 import { webhookRoutes } from './routes.ts'
-import { createSender } from './sender.ts'
+import { createSender, type Send } from './sender.ts'
 import { createWebhookService } from './service.ts'
-import { createWebhookStore, deliveryRetention } from './store.ts'
+import { createWebhookStore, deliveryRetention, type WebhookStore } from './store.ts'
 import { subscribeWebhooks } from './subscriptions.ts'
 
 declare module '../../db/audit-trail.ts' {
@@ -27,7 +28,17 @@ declare module '../../jobs/outbox.ts' {
   }
 }
 
-type Neighbours = Pick<DeliveryParts, 'notify' | 'others'> & {
+export type WebhookParts = {
+  notify: Notify
+  /** They load the data of events. */
+  others: readonly Module[]
+  store: WebhookStore
+  send: Send
+  /** Reads the subscriptions again; called after the commit of any change to a webhook. */
+  reload: () => void
+}
+
+type Neighbours = Pick<WebhookParts, 'notify' | 'others'> & {
   version: string
   resolve: ResolveHost
 }
@@ -36,15 +47,14 @@ export function createWebhooks(core: Core, neighbours: Neighbours) {
   const store = createWebhookStore(core.orm)
   const send = createSender(core, neighbours)
   const reload = subscribeWebhooks(core, store)
-  const service = createWebhookService(core, { store, send, onChanged: reload })
-  const parts = { ...neighbours, store, send }
-  const webhook_delivery = createDeliveries(core, { ...parts, onDisabled: reload })
+  const parts = { ...neighbours, store, send, reload }
+  const service = createWebhookService(core, parts)
 
   return {
     retention: deliveryRetention,
     routes: webhookRoutes(service),
     webhooks: webhookBodies,
-    jobs: { webhook_delivery },
+    jobs: { webhook_delivery: createDeliveries(core, parts) },
     stats: service.stats,
     endDelivery: service.endDelivery,
   } satisfies Module & Record<string, unknown>
