@@ -17,7 +17,9 @@ type ServiceConnection = { send: Send; close: () => Promise<void> }
 
 const startDeadlineMilliseconds = 30_000
 
-/** Over the socket of the running server, or else by a service opened for this command, which runs no jobs. */
+/** Lets a command call the service of the data directory: the running server over its socket, or else a service opened for
+ *  this command, which runs no jobs.
+ *  @throws StartError when there is no database, or another process holds the directory and does not respond */
 export async function withService(terminal: Terminal, work: (call: Call) => Promise<void>) {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   mustExist(config.dataDir)
@@ -91,6 +93,7 @@ function callThrough(send: Send, { environment }: Terminal): Call {
   }
 }
 
+/** @throws Refusal */
 export async function listAll<Item>(call: Call, path: string): Promise<Item[]> {
   type Page = { data: Item[]; pagination: { cursor: string | null } }
   const first = `${path}${path.includes('?') ? '&' : '?'}limit=100`

@@ -4,7 +4,9 @@ import { type Environment, entries } from '../config.ts'
 import { StartError } from '../lib/errors.ts'
 import { program, type Terminal } from './terminal.ts'
 
-/** Reads the file as systemd does, so that a command sees what the service does. Names entries of the shell that differ. */
+/** Replaces the environment by that of a file for systemd (EnvironmentFile), so that a command sees what the service does.
+ *  Entries of the shell that differ are named.
+ *  @throws StartError for a file that cannot be read, or a line that is no assignment */
 export function withEnvironmentFile(terminal: Terminal, path: string): Terminal {
   const { environment: shell, err } = terminal
   const file = parse(readText(path), path)

@@ -7,6 +7,8 @@ import { refuseArguments, type Terminal } from './terminal.ts'
 
 const timeoutMilliseconds = 5_000
 
+/** `hostline health`: checks the health of the server on this machine; for containers.
+ *  @throws StartError when it does not respond with 200 */
 export async function health(args: string[], { environment, isInteractive, out }: Terminal) {
   refuseArguments(args)
   const { host, port, tls } = readConfig(environment, isInteractive)

@@ -32,6 +32,7 @@ const verifyDirectory = /^replica-verify-(\d+)-/
 
 export const replica = withActions('replica', { status, init, snapshot, verify })
 
+/** @throws StartError when replication is not configured */
 export function openConfiguredNode(terminal: Terminal): Node {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   if (!config.replica) throw new StartError('set REPLICA_S3_URL: there is no bucket')
@@ -197,7 +198,8 @@ async function askShipped(node: Node, terminal: Terminal): Promise<number | unde
 
 const comparedTables = ['users', 'messages', 'tickets']
 
-/** Compares the rows before a time with those of the leader here, which may have removed some since. */
+/** Compares the rows before a time with those of the leader here, which may have removed some since.
+ *  @throws StartError when the bucket lacks some */
 function mustHaveRowsOf({ dataDir }: Node, path: string, before: number) {
   const own = openToInspect(dataDir)
   const restored = new Database(path)
@@ -218,6 +220,8 @@ function mustHaveRowsOf({ dataDir }: Node, path: string, before: number) {
   }
 }
 
+/** Runs `hostline replica verify` in a process of its own, which does not hold up this one.
+ *  @throws Error with the reason */
 export async function verifyBeside(dataDir: string, environment: Environment): Promise<void> {
   const child = Bun.spawn([...program(), 'replica', 'verify'], {
     env: { ...environment, DATA_DIR: dataDir },

@@ -169,8 +169,8 @@ function takeEnvironmentFile(argv: string[]) {
   return { argv: argv.toSpliced(at, attached === undefined ? 2 : 1), path }
 }
 
-/** Migrations change constraints in place (3.53); versions before 3.51.3 may lose commits:
- *  https://www.sqlite.org/wal.html#walresetbug */
+/** @throws StartError for an SQLite that cannot change constraints in place, as migrations do (3.53), or that may lose commits
+ *  (before 3.51.3: https://www.sqlite.org/wal.html#walresetbug) */
 function mustSuit(command: string, terminal: Terminal): void {
   if (withoutDatabase.includes(command)) return
   const { sqliteVersion = findSqliteVersion() } = terminal

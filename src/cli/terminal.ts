@@ -44,6 +44,8 @@ export function readOptions<T extends Options>(args: string[], options: T) {
   return values
 }
 
+/** Parses a command line with one operand, such as a file, and options.
+ *  @throws StartError (wrong usage) */
 export function readOperand<T extends Options>(args: string[], usage: string, options: T) {
   const { values, operands } = readOperands(args, options)
   const [operand, ...rest] = operands

@@ -113,7 +113,8 @@ export function createAccountParts(core: Core, parts: Parts) {
       const owner = store.findByEmail(email)
       return (owner ? owner.id !== userId : false) || oneTimeTokens.isReserved(email, userId)
     },
-    /** Its name is by default the local part of the address. */
+    /** Adds an account, inside a `write`. By default its name is the local part of the address.
+     *  @throws email_taken */
     insert(user: NewAccount): UserRow {
       const { email } = user
       if (oneTimeTokens.isReserved(email)) throw new AppError('email_taken')
@@ -142,8 +143,9 @@ export function createAccountParts(core: Core, parts: Parts) {
       changeAccess(id, { ...profile, passwordHash: noPassword, isProvisional: false })
       core.audit.record({ action: 'account_adopted', ...by, target: { type: 'user', id } })
     },
-    /** A job deletes its rows in the large tables.
-     *  @param isPurge whether the job also deletes what the user has written */
+    /** Deletes an account, inside a `write`. A job deletes its rows in the large tables.
+     *  @param isPurge whether the job also deletes what the user has written
+     *  @throws last_admin */
     remove(user: UserRow, by: By, isPurge = false): void {
       const { id } = user
       mustNotBeLastAdmin(user)

@@ -51,6 +51,9 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
   }
 
   return {
+    /** @param user the first section of the export
+     *  @param signal of the request
+     *  @throws quota_exceeded: one export at a time and five an hour for each user */
     async begin(userId: string, user: object, by: ByUser, signal: AbortSignal) {
       const wait = (running.get(userId)?.readAt ?? 0) + unreadMilliseconds - clock.now()
       if (wait > 0) throw throttled('quota_exceeded', wait)

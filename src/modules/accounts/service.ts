@@ -76,6 +76,8 @@ export function createAccountService(core: Core, parts: Parts) {
   }
 
   return {
+    /** Creates an account, queues the verification mail in the same transaction, and begins a session.
+     *  @throws registration_closed · banned · email_taken */
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
       const mustBeAdmitted = () => {
         if (core.settings.get('registration') === 'off') throw new AppError('registration_closed')
@@ -101,6 +103,8 @@ export function createAccountService(core: Core, parts: Parts) {
         return store.hasAdmin() ? undefined : oneTimeTokens.issue('set_up')
       }),
 
+    /** Creates the first admin, with a verified address, and begins a session.
+     *  @throws validation_error (`token`: wrong, used, expired, or an admin exists) · email_taken */
     async setUp(form: SetUp, locale: Locale, client: Client) {
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
@@ -114,7 +118,9 @@ export function createAccountService(core: Core, parts: Parts) {
       return sessions.authenticated(session)
     },
 
-    /** All wrong credentials get the same response after the same time; only the right password reveals a factor. */
+    /** Begins a session. All wrong credentials get the same response after the same time; only the right password reveals
+     *  a second factor. A wrong code counts as a failure like a wrong password.
+     *  @throws banned · invalid_credentials · totp_required · totp_invalid · login_throttled (too many failures for this address) */
     async login({ email, ...attempt }: Credentials, client: Client) {
       const address = normalizeEmail(email)
       const name = address ?? email.slice(0, 254)
@@ -131,7 +137,7 @@ export function createAccountService(core: Core, parts: Parts) {
 
     get: store.own,
 
-    /** The account may have been adopted since the request began. */
+    /** @throws session_ended (also since the request began: the account may have been adopted) */
     update: (principal: UserPrincipal, changes: UserChanges): Promise<UserRow> =>
       write(() => {
         const { userId } = principal
@@ -142,6 +148,8 @@ export function createAccountService(core: Core, parts: Parts) {
         return store.own(userId)
       }),
 
+    /** Deletes the account. Its messages stay, shown as from a deleted user.
+     *  @throws invalid_credentials (wrong password) · last_admin */
     async remove(principal: UserPrincipal, password: GivenPassword, ip: string): Promise<void> {
       const { userId } = principal
       const confirmed = await sessions.confirm(principal, password, ip)

@@ -103,6 +103,7 @@ export const erased = (id: string, now: number): UserChanges => ({
 
 export function createKeyStore(orm: Orm) {
   return {
+    /** Oldest first. */
     list: (): SigningKeyRow[] =>
       orm
         .select()
@@ -115,6 +116,7 @@ export function createKeyStore(orm: Orm) {
     update(kid: string, changes: Partial<SigningKeyRow>) {
       orm.update(signingKeys).set(changes).where(eq(signingKeys.kid, kid)).run()
     },
+    /** Deletes keys retired at or before `time` (ms since the epoch). */
     deleteRetired(time: number) {
       orm.delete(signingKeys).where(lte(signingKeys.retiredAt, time)).run()
     },

@@ -15,6 +15,8 @@ export function createBlocks(core: Core, onChanged: (userId: string, otherId: st
     mayTalk: (userId: string, otherId: string): boolean => !store.areBlocked(userId, otherId),
     listBlockedEitherWay: store.listBlockedEitherWay,
 
+    /** Blocks a user. Idempotent.
+     *  @throws validation_error (oneself) · not_found (unknown or deleted user) */
     block: (userId: string, otherIdText: string): Promise<void> =>
       write(() => {
         if (parseId(otherIdText) === userId) throw invalidField('user_id', 'oneself')
@@ -25,6 +27,8 @@ export function createBlocks(core: Core, onChanged: (userId: string, otherId: st
         if (mightTalk) onChanged(userId, otherId)
       }),
 
+    /** Removes a block, if there is one.
+     *  @throws not_found (invalid id) */
     unblock: (userId: string, otherIdText: string): Promise<void> =>
       write(() => {
         const otherId = parseId(otherIdText)

@@ -10,6 +10,7 @@ import type { ReportStatus } from '../../lib/vocabulary.ts'
 import { type NewReport, type ReportCreatedFrame, type ReportUpdate, reportView } from './model.ts'
 import type { ReportDetail, ReportItem, ReportRow, ReportStore } from './report-store.ts'
 
+/** A message and its neighbours at the time of the report, oldest first. */
 export type Excerpt = {
   /** Null for a notice. */
   senderId: string | null
@@ -43,6 +44,8 @@ export function createReports(core: Core, parts: Parts) {
   const { store, isPresent, findExcerpt, removeMessage, files, takeText } = parts
   const { write, afterCommit, audit, events, hub, newId, clock } = core
 
+  /** The reported user, and the user or message that the report is about.
+   *  @throws not_found · validation_error (oneself, a notice) */
   function targetOf(reporterId: string, { user_id, message_id }: Draft) {
     const id = parseId(message_id ?? user_id ?? '') ?? ''
     const target = message_id ? messageOf(reporterId, id) : personOf(id)
@@ -99,12 +102,16 @@ export function createReports(core: Core, parts: Parts) {
   }
 
   return {
+    /** Opens a report, or returns the reporter's open report about the same target.
+     *  @throws not_found (unknown user, or a message of another conversation) · validation_error (oneself) ·
+     *  quota_exceeded (20 a day) · text_quota_exceeded */
     open: (reporterId: string, draft: Draft): Promise<ReportRow> =>
       write(() => open(reporterId, draft)),
 
     list: store.list,
 
-    /** Records the viewer in the audit log. */
+    /** A report with its excerpt. Records the viewer in the audit log.
+     *  @throws not_found */
     view: (idText: string, by: ByUser): Promise<ReportDetail> =>
       write(() => {
         const item = get(idText)
@@ -126,6 +133,8 @@ export function createReports(core: Core, parts: Parts) {
         return after
       }),
 
+    /** Removes a message by any author. Idempotent.
+     *  @throws not_found */
     removeMessage: (idText: string, by: ByUser): Promise<void> =>
       write(() => {
         const id = parseId(idText) ?? ''

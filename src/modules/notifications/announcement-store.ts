@@ -32,6 +32,7 @@ export function createAnnouncementStore(orm: Orm) {
     update: (id: string, changes: Partial<AnnouncementRow>): AnnouncementRow =>
       orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get(),
     findItem: (id: string) => selectItems().where(eq(announcements.id, id)).get(),
+    /** Newest first. */
     list: (range: ListRange) =>
       listById(orm, range, { id: announcements.id, select: (which) => selectItems().where(which) }),
     maySend(senderId: string): boolean {

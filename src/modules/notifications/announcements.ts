@@ -82,11 +82,14 @@ export function createAnnouncements(core: Core, { store, notifier, isPresent }: 
     job: (({ announcement_id }, run) =>
       fanOut.run(announcement_id, run)) satisfies JobHandler<'announcement'>,
 
-    /** A repeated call with the same `clientId` and content returns the first. Unknown users of several are left out. */
+    /** Notifies an audience. A repeated call with the same `clientId` and content returns the first announcement. Unknown
+     *  users of several are left out.
+     *  @throws validation_error (`user_ids`: an unknown user who is the only one) · idempotency_mismatch */
     send: (by: ByUser, draft: AnnouncementDraft) => write(() => begin(by, draft)),
 
     list: store.list,
 
+    /** @throws not_found */
     get: (idText: string): AnnouncementItem => getById(idText, store.findItem),
   }
 }

@@ -88,7 +88,8 @@ export function createNotifier(core: Core, parts: NotificationParts) {
     outbox.add('notification_mail', mail, { delayMilliseconds: mailDelayMilliseconds })
   }
 
-  /** @returns the users' ids without duplicates, and the references to nobody */
+  /** @returns the users' ids without duplicates, and the references to nobody
+   *  @throws validation_error for an unknown user who is the only one */
   function peopleOf(references: readonly UserReference[]) {
     const ids = new Set<string>()
     const unknown = references.filter(({ reference }) => {
@@ -170,6 +171,8 @@ export function createNotifier(core: Core, parts: NotificationParts) {
 
     unreadCount: (userId: string): number => store.count(userId).unread,
 
+    /** Idempotent.
+     *  @throws not_found (unknown or of another user) */
     markRead: (userId: string, idText: string): Promise<void> =>
       write(() => {
         const row = findById(idText, (id) => store.find(userId, id))
@@ -186,7 +189,9 @@ export function createNotifier(core: Core, parts: NotificationParts) {
         publishRead(userId)
       }),
 
-    /** Returns the notification with the same `dedupeKey`. Unknown users of several are left out. */
+    /** Creates a notification for each user, or returns the one with the same `dedupeKey`. Calls and follows count as muted
+     *  if one of the two users has blocked the other. Unknown users of several are left out.
+     *  @throws validation_error for an unknown user who is the only one, and for unknown external ids in `data` */
     async report(references: readonly UserReference[], reported: NotificationEvent) {
       const { ids, unknown } = peopleOf(references)
       const event = { ...reported, data: withIds(reported) }

@@ -52,6 +52,7 @@ export function createPushTokenStore(orm: Orm) {
     /** Includes tokens of ended sessions. */
     listAll: (userId: string): PushTokenRow[] =>
       orm.select().from(pushTokens).where(ofUser(userId)).all(),
+    /** Newest first. */
     listLive: (userId: string, range: ListRange): Listing<PushTokenRow> =>
       listById(orm, range, {
         id: pushTokens.id,

@@ -61,7 +61,8 @@ export function createPushTokens(core: Core, parts: NotificationParts) {
   }
 
   return {
-    /** Idempotent. A device of another user moves to this one. */
+    /** Registers a device. Idempotent. A device of another user moves to this one.
+     *  @throws validation_error (`token`: not an endpoint of a push service) · session_ended (the user was deleted) */
     async register(device: Device): Promise<PushTokenRow> {
       mustBePushable(device)
       return write(() => upsert(device))
@@ -69,6 +70,7 @@ export function createPushTokens(core: Core, parts: NotificationParts) {
 
     list: store.listLive,
 
+    /** @throws not_found (unknown or of another user) */
     remove: (userId: string, idText: string): Promise<void> =>
       write(() => store.delete(getById(idText, (id) => store.findLive(userId, id)).id)),
   }

@@ -84,6 +84,7 @@ export function createNotificationStore(orm: Orm) {
     findByDedupeKey: (userId: string, dedupeKey: string): NotificationRow | undefined =>
       byDedupeKey.get({ userId, dedupeKey }),
     count,
+    /** Newest first. */
     list: (userId: string, isUnread: boolean, range: ListRange): Listing<NotificationRow> =>
       listById(orm, range, {
         id: notifications.id,
@@ -97,7 +98,7 @@ export function createNotificationStore(orm: Orm) {
       const which = and(shown(userId), unread(userId))
       orm.update(notifications).set({ readAt }).where(which).run()
     },
-    /** Oldest first. */
+    /** Unread, not yet mailed notifications of some types, oldest first. */
     listUnmailed(userId: string, types: readonly PreferenceType[], limit: number) {
       const isWanted = inArray(sql<string>`${notifications.type}`, types)
       return listAfter(and(unread(userId), isNull(notifications.mailedAt), isWanted), limit)
@@ -121,6 +122,7 @@ export function createNotificationStore(orm: Orm) {
       const which = and(eq(notifications.userId, userId), inArray(notifications.id, oldest))
       orm.delete(notifications).where(which).run()
     },
+    /** Every notification of a user including hidden ones, oldest first. */
     each: (userId: string) => eachOf(orm, notifications, 'id', eq(notifications.userId, userId)),
     listNaming: (id: string, limit: number, after?: string): NotificationRow[] =>
       personKeys

@@ -5,6 +5,7 @@ import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
 
 export type Drill = {
+  /** When the bucket was last restored successfully, in ms since the epoch. */
   lastAt: () => number | undefined
   note: (at: number, reason?: string) => void
   /** Restores the bucket into a temporary directory. Rejects with the reason when that fails. */

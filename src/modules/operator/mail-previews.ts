@@ -70,6 +70,7 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
         ) as Record<Locale, MailText>, // one for each of them
       })),
 
+    /** @throws validation_error (`send`) for a command · rate_limited */
     async preview(request: PreviewRequest, by: By) {
       const { kind, lang } = request
       const { id = '' } = by.actor

@@ -22,7 +22,8 @@ type Parts = SystemParts &
     replica: ReplicaControl | undefined
     /** Undefined without a bucket, or when it is switched off. */
     drill: Drill | undefined
-    /** Keeps the file of the logo. */
+    /** Keeps the file of the logo, inside a `write`.
+     *  @throws validation_error (`logo_url`) */
     useLogo: (url: string | null) => void
     /** Ends the delivery to a webhook whose job was discarded. */
     endDelivery: (job: Job) => void

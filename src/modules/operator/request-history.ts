@@ -48,6 +48,7 @@ export function createRequestHistory(clock: Clock) {
     countFrame(): void {
       advance().frames++
     },
+    /** Oldest first; minutes without traffic are omitted. */
     list(): Minute[] {
       advance()
       return minutes

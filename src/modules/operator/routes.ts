@@ -27,7 +27,8 @@ export type RouteParts = {
   namesOf: (ids: readonly string[]) => ReadonlyMap<string, string>
   surveyRetention: RetentionSurvey
   changeSettings: (changes: SettingChanges, by: By) => Promise<void>
-  /** Makes a job due now, with a new series of attempts, or deletes it. */
+  /** Makes a job due now, with a new series of attempts, or deletes it.
+   *  @throws not_found */
   changeJob: (action: 'job_retried' | 'job_discarded', id: string, by: By) => Promise<Job>
   noteBackup: (file: string, by: By) => Promise<void>
 }

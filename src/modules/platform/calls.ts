@@ -78,6 +78,10 @@ export function createCalls({ config, write, clock }: Core, parts: CallParts) {
   }
 
   return {
+    /** Records the state of a call and notifies the host of a ringing or missed one.
+     *  @returns the stored call
+     *  @throws not_found (invalid call id) · validation_error (unknown users) · idempotency_mismatch (a call of other
+     *  users) */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report, store.findCall(id))
@@ -95,6 +99,7 @@ export function createCalls({ config, write, clock }: Core, parts: CallParts) {
       return { ...found, rows }
     },
 
+    /** Whether a call was answered, missed or ended since a time (ms since the epoch). */
     hasStoppedRinging(id: string, since: number): boolean {
       const call = store.findCall(id)
       return call !== undefined && call.state !== 'ringing' && call.updatedAt > since

@@ -21,13 +21,15 @@ export function createFollows({ write, clock }: Core, parts: Parts) {
     return id
   }
 
-  /** Also returns deleted users, so that they can be unfollowed. */
+  /** Also returns deleted users, so that they can be unfollowed.
+   *  @throws not_found (unknown user) */
   function knownUser(reference: string): string {
     const id = resolveUser(reference)
     if (id === undefined || !store.findUser(id)) throw new AppError('not_found')
     return id
   }
 
+  /** @throws not_found · not_a_host (only hosts and admins can be followed) */
   function presentHost(reference: string): string {
     const id = presentUser(reference)
     if (!store.isHost(id)) throw new AppError('not_a_host')
@@ -48,7 +50,8 @@ export function createFollows({ write, clock }: Core, parts: Parts) {
   }
 
   return {
-    /** Idempotent, even if the host has since lost that role. */
+    /** Adds a follower and notifies the host. Idempotent, even if the host has since lost that role.
+     *  @throws not_found · validation_error (oneself) · not_a_host */
     follow: (hostText: string, followerText: string): Promise<void> =>
       write(() => {
         const [hostId, followerId] = [presentUser(hostText), presentUser(followerText)]
@@ -58,14 +61,20 @@ export function createFollows({ write, clock }: Core, parts: Parts) {
         notifyHost(hostId, followerId)
       }),
 
+    /** Idempotent.
+     *  @throws not_found */
     async unfollow(hostText: string, followerText: string): Promise<void> {
       const [hostId, followerId] = [knownUser(hostText), knownUser(followerText)]
       await write(() => store.deleteFollow(hostId, followerId))
     },
 
+    /** The followers of a host, ordered by id.
+     *  @throws not_found */
     list: (hostText: string, range: ListRange): Listing<FollowRow> =>
       store.listFollows(knownUser(hostText), range),
 
+    /** @returns the numbers of new and existing followers, and the ids of nobody
+     *  @throws not_found (the host) · not_a_host */
     async importFollowers(hostText: string, followerIds: readonly string[]) {
       const hostId = presentHost(hostText)
       const outcomes: Array<ReturnType<typeof importOne>> = []

@@ -90,6 +90,8 @@ export function createServiceKeys(core: Core) {
       return { created: { ...serviceKeyView(row), key }, replayed }
     },
 
+    /** Idempotent.
+     *  @throws not_found */
     revoke: (idText: string, by: By): Promise<void> =>
       write(() => {
         const row = getById(idText, store.find)

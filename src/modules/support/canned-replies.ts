@@ -60,6 +60,8 @@ export function cannedReplyRoutes(core: Core) {
   const isNamed = (text: string) => eq(id, parseId(text) ?? '')
 
   type Action = Extract<AuditAction, `canned_reply_${string}`>
+  /** Records the action in the audit log.
+   *  @throws not_found when there is no row */
   function recorded<Row extends { id: string }>(row: Row | undefined, action: Action, by: By): Row {
     if (!row) throw new AppError('not_found')
     audit.record({ action, ...by, target: { type: 'canned_reply', id: row.id } })

@@ -173,7 +173,8 @@ export function createDeskService(core: Core, parts: SupportParts) {
       })
     },
 
-    /** Unchanged values are not recorded. */
+    /** Applies the changes and records them. Unchanged values are not recorded.
+     *  @throws not_found · validation_error (the assignee is not an enabled admin) */
     update: (by: ByUser, id: string, update: DeskUpdate): Promise<DeskDetail> =>
       write(() => {
         const before = mustFind(id)
@@ -188,10 +189,14 @@ export function createDeskService(core: Core, parts: SupportParts) {
         return detailOf(after)
       }),
 
+    /** Newest first.
+     *  @throws not_found */
     listMessages: (id: string, range: ListRange): Listing<AuthoredMessage> =>
       store.listRange(mustFind(id), range),
 
-    /** A closed ticket stays closed unless the reply sets a status. */
+    /** Replies to the owner and notifies them. A closed ticket stays closed unless the reply sets a status.
+     *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (there is a newer message) ·
+     *  ticket_full · idempotency_mismatch (same `clientId`, other content) */
     reply(by: ByUser, id: string, answer: Answer): Promise<Replayable<AuthoredMessage>> {
       const { status, lastMessageId, ...message } = answer
       const adminId = by.actor.id
@@ -211,6 +216,8 @@ export function createDeskService(core: Core, parts: SupportParts) {
       })
     },
 
+    /** Adds a note, which the owner never sees.
+     *  @throws not_found · validation_error (`attachments`) */
     addNote: (by: ByUser, id: string, { body, fileUrls }: NoteRequest): Promise<NoteItem> =>
       write(() => {
         const ticketId = mustFind(id).id
@@ -223,7 +230,8 @@ export function createDeskService(core: Core, parts: SupportParts) {
         return mustFindNote(ticketId, text.id)
       }),
 
-    /** The same text again changes nothing. */
+    /** Changes the text of an own note. The same text again changes nothing.
+     *  @throws not_found · not_owner */
     editNote: (by: ByUser, id: string, noteId: string, body: string): Promise<NoteItem> =>
       write(() => {
         const note = mustFindNote(id, noteId)
@@ -235,6 +243,8 @@ export function createDeskService(core: Core, parts: SupportParts) {
         return { ...note, ...changes }
       }),
 
+    /** Deletes an own note, or one whose author is no longer an enabled admin.
+     *  @throws not_found · not_owner */
     deleteNote: (by: ByUser, id: string, noteId: string): Promise<void> =>
       write(() => {
         const note = mustFindNote(id, noteId)

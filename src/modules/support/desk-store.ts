@@ -143,6 +143,7 @@ export function createDeskStore(orm: Orm) {
 
   return {
     find: (ticketId: string) => byId().get({ id: ticketId }),
+    /** @throws Error when there is no such ticket */
     get(ticketId: string) {
       const found = byId().get({ id: ticketId })
       if (!found) throw new Error(`there is no ticket ${ticketId}`)
@@ -175,6 +176,7 @@ export function createDeskStore(orm: Orm) {
       ...message,
       authorName: findPerson(message.authorId)?.displayName ?? '',
     }),
+    /** The newest notes, oldest first. */
     listNewestNotes: (ticketId: string) =>
       selectNotes()
         .where(eq(ticketNotes.ticketId, ticketId))
@@ -182,6 +184,7 @@ export function createDeskStore(orm: Orm) {
         .limit(maxShown)
         .all()
         .reverse(),
+    /** The newest history entries, oldest first. */
     listNewestHistory: (ticketId: string) =>
       orm
         .select({ ...getTableColumns(ticketHistory), actor: { id, displayName } })

@@ -25,7 +25,8 @@ export function createSearchStore(orm: Orm) {
     )
 
   return {
-    /** Newest first. A text of one or two characters must be the whole name. */
+    /** Ids of users whose name or address contains a text, newest first, ignoring accents and case. A text of one or two
+     *  characters must be the whole name. */
     listOwners(text: string): string[] {
       if (text.length < shortestPart)
         return shortNames()
@@ -37,7 +38,7 @@ export function createSearchStore(orm: Orm) {
       )
       return owners.all(`{display_name email} : ${quoted(text)}`, maxOwners).map(({ id }) => id)
     },
-    /** Newest first. */
+    /** Numbers of the matching tickets that pass the filter, newest first, optionally below `before`. */
     list(match: string, filter: TicketFilter, { limit, before }: SearchRange): number[] {
       const found = sql.raw('ticket_search')
       const isFound = and(

@@ -19,6 +19,7 @@ export function createTicketService(core: Core, parts: SupportParts) {
   const { store, changes, takeText, ticketsPerDay } = parts
   const { reopenDays } = core.config.support
 
+  /** @throws not_found · not_owner (also for admins) */
   function own(userId: string, idText: string): TicketRow {
     const ticket = getById(idText, store.find)
     if (ticket.userId !== userId) throw new AppError('not_owner')
@@ -70,6 +71,8 @@ export function createTicketService(core: Core, parts: SupportParts) {
 
     get: (userId: string, id: string): TicketDetail => detailOf(own(userId, id)),
 
+    /** Newest first.
+     *  @throws not_found · not_owner */
     listMessages: (userId: string, id: string, range: ListRange): Listing<TicketMessageRow> =>
       store.listRange(own(userId, id), range),
 
@@ -85,6 +88,8 @@ export function createTicketService(core: Core, parts: SupportParts) {
       })
     },
 
+    /** Closes a ticket. Idempotent.
+     *  @throws not_found · not_owner */
     close: (userId: string, id: string): Promise<TicketDetail> =>
       write(() => detailOf(changes.change(own(userId, id), { status: 'closed' }, userId))),
 

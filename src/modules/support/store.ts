@@ -143,18 +143,20 @@ export function createTicketStore(orm: Orm) {
       const old = and(eq(tickets.status, 'closed'), lt(tickets.settledAt, closedBefore))
       return countRows(orm, tickets, old)
     },
+    /** Oldest first. */
     eachOfUser: (userId: string) =>
       eachRow<TicketRow>((last, limit) => ofUserAfter().all(userId, last?.userSeq ?? 0, limit)),
     insertMessage(row: TicketMessageRow): void {
       insertMessage()(row)
     },
     listMessages,
-    /** Oldest first, and the cursor of the earlier ones. */
+    /** The newest messages of a ticket, oldest first, and the cursor of the earlier ones. */
     listNewest({ id, messageCount }: TicketRow): MessagesShown {
       const rows = listMessages(id, messageCount - maxShown - 1, messageCount)
       const cut = cutAtLimit(rows, maxShown, ({ seq }) => [id, seq])
       return { messages: cut.rows.reverse(), before: cut.cursor }
     },
+    /** Messages of a ticket, newest first. */
     listRange: ({ id, messageCount }: TicketRow, range: ListRange): Listing<AuthoredMessage> =>
       listByNumber(range, {
         name: id,

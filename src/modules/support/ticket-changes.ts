@@ -33,6 +33,8 @@ type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'> & {
   config: { support: Pick<Core['config']['support'], 'inbox'> }
 }
 
+/** Attaches the owner's files to a message, inside its `write`.
+ *  @throws validation_error (`attachments`) */
 export type Attach = (
   messageId: string,
   ownerId: string,
@@ -168,6 +170,8 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       throw new AppError('idempotency_mismatch')
     },
 
+    /** Appends a message and applies the changes that its author requested.
+     *  @throws ticket_full */
     reply(ticket: TicketRow, draft: TicketDraft, requested: RequestedChanges): TicketMessageRow {
       const message = append(ticket, draft)
       publish('ticket.replied', message)
@@ -183,6 +187,8 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return changed
     },
 
+    /** Finds the author's earlier message with the same key.
+     *  @throws idempotency_mismatch (same key, other content) */
     findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
       const { authorId, clientId } = draft
       if (clientId === null) return undefined

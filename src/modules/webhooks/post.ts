@@ -32,8 +32,10 @@ type Posted = { headers: Record<string, string>; body: string; signal?: AbortSig
 
 export type Post = (url: string, posted: Posted) => Promise<Answer>
 
-/** Each request resolves the name once and connects to the resolved address, so a name server cannot return another one
- *  after the check (DNS rebinding). Ignores redirects, and proxies, which would resolve the name again. */
+/** Posts only to allowed addresses. Each request resolves the name once and connects to the resolved address, so a name
+ *  server cannot return another address after the check (DNS rebinding). Ignores redirects, and proxies of the
+ *  environment, which would resolve the name again.
+ *  @throws Error with the reason when there is no response */
 export function createPost(options: Options): Post {
   const { timeoutMilliseconds = usualTimeoutMilliseconds, ca } = options
   const session = new Bun.FetchSession({ proxy: false, keepAlive })
@@ -68,6 +70,8 @@ async function findAllowed(host: string, { resolve, isAllowed }: Options, signal
   throw new Error('the host has an address that is not public')
 }
 
+/** Posts to the first address that accepts a connection.
+ *  @throws Error when none does, or there is no response */
 async function postToFirst(
   url: URL,
   addresses: readonly LookupAddress[],

@@ -20,7 +20,9 @@ const secretBytes = 32
 
 export const newSecret = () => secretPrefix + randomBytes(secretBytes).toString('base64')
 
-/** https://www.standardwebhooks.com. For a day after a rotation the former secrets sign, too. */
+/** Signs and sends events as specified by Standard Webhooks (https://www.standardwebhooks.com). For a day after a rotation
+ *  requests carry the signatures of the former secrets, too.
+ *  @throws Error with the reason when there is no response */
 export function createSender(
   { config, clock }: Pick<Core, 'config' | 'clock'>,
   { resolve, version }: { resolve: ResolveHost; version: string },

@@ -24,6 +24,7 @@ type Action = Extract<AuditAction, `webhook_${string}`>
 export function createWebhookService(core: Core, { store, send, reload }: WebhookParts) {
   const { config, write, afterCommit, audit, outbox, newId, clock } = core
 
+  /** @throws not_found */
   const mustFind = (idText: string): WebhookRow => getById(idText, store.find)
 
   function record(action: Action, by: By, webhook: WebhookRow) {
@@ -32,6 +33,7 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
     audit.record({ action, ...by, target: { type: 'webhook', id }, details })
   }
 
+  /** @throws validation_error (`url`) */
   function mustBeUsable(url: string) {
     if (!config.webhookPrivate && !isPublicUrl(url)) throw invalidField('url', 'public_url')
     if (url.includes('#')) throw invalidField('url', 'no_fragment')
@@ -47,7 +49,9 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
   }
 
   return {
-    /** @param key a repeated call returns the webhook of the first one */
+    /** @param key a repeated call returns the webhook of the first one
+     *  @returns the webhook with its secret, which later responses omit
+     *  @throws validation_error (`url`: not public) · too_many_webhooks · idempotency_mismatch */
     async create({ url, events, description }: NewWebhook, by: By, key: string | undefined) {
       mustBeUsable(url)
       const content = {
@@ -74,9 +78,12 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
 
     list: store.list,
 
+    /** @throws not_found */
     get: mustFind,
 
-    /** Enabling a webhook, and a new address of an enabled one, reset the time of its failures. */
+    /** Absent fields keep their value. Enabling a webhook, and a new address of an enabled one, reset the time of its
+     *  failures.
+     *  @throws not_found · validation_error (`url`: not public) */
     async update(id: string, update: WebhookUpdate, by: By): Promise<WebhookRow> {
       if (typeof update.url === 'string') mustBeUsable(update.url)
       return write(() => {
@@ -89,6 +96,8 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
       })
     },
 
+    /** Deletes a webhook. Its waiting deliveries are not sent.
+     *  @throws not_found */
     delete: (id: string, by: By): Promise<void> =>
       write(() => {
         const webhook = mustFind(id)
@@ -97,7 +106,9 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
         afterCommit(reload)
       }),
 
-    /** For a day the former secrets sign, too: after a lost answer the endpoint knows none of the newer ones. */
+    /** Creates a new secret. For a day deliveries are signed with the former ones, too: after a lost answer the endpoint
+     *  knows none of the newer ones.
+     *  @throws not_found */
     renewSecret: (id: string, by: By): Promise<WebhookRow> =>
       write(() => {
         const before = mustFind(id)
@@ -109,6 +120,8 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
         return webhook
       }),
 
+    /** Sends a test event at once, even to a disabled webhook.
+     *  @throws not_found */
     async test(id: string, by: By): Promise<Outcome> {
       const webhook = mustFind(id)
       await write(() => record('webhook_tested', by, webhook))
@@ -117,10 +130,13 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
       return outcomeOf(send(webhook, message))
     },
 
+    /** Newest first.
+     *  @throws not_found */
     listDeliveries: (idText: string, range: ListRange): Listing<DeliveryRow> =>
       store.listDeliveries(mustFind(idText).id, range),
 
-    /** Keeps the id, and begins a new series of attempts. */
+    /** Delivers an event again at once, with the same id and a new series of attempts.
+     *  @throws not_found */
     retry: (idText: string, deliveryIdText: string, by: By): Promise<DeliveryRow> =>
       write(() => {
         const webhook = mustFind(idText)
@@ -134,8 +150,10 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
       store.updateDelivery(receiver, id, { status: 'failed' })
     },
 
-    /** Every waiting delivery, and every kept one that was not accepted, of events since a time (ms since the epoch).
-     *  @returns their number; 0 while the webhook is switched off */
+    /** Retries every waiting delivery, and every kept one that was not accepted, of events since a time (ms since the
+     *  epoch).
+     *  @returns their number; 0 while the webhook is switched off
+     *  @throws not_found */
     async retrySince(idText: string, since: number, by: By): Promise<number> {
       const { id: receiver, disabledAt } = mustFind(idText)
       if (disabledAt !== null) return 0

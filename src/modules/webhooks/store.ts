@@ -47,6 +47,7 @@ export function createWebhookStore(orm: Orm) {
     delete(id: string): void {
       orm.delete(webhooks).where(eq(webhooks.id, id)).run()
     },
+    /** Newest first. */
     list: (range: ListRange): Listing<WebhookRow> => listById(orm, range, { id: webhooks.id }),
     listAll: (): WebhookRow[] => orm.select().from(webhooks).all(),
     count: (): number => countRows(orm, webhooks),
@@ -83,6 +84,7 @@ export function createWebhookStore(orm: Orm) {
         .where(and(ofWebhook(webhookId), ...missed))
       return rows.orderBy(asc(id)).limit(limit).all()
     },
+    /** Newest first. */
     listDeliveries: (webhookId: string, range: ListRange): Listing<DeliveryRow> =>
       listById(orm, range, { id: webhookDeliveries.id, which: ofWebhook(webhookId) }),
     hasExternalIds: (): boolean => someExternalId().get() !== null,

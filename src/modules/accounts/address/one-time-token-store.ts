@@ -45,12 +45,15 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       orm.insert(oneTimeTokens).values(row).run()
       return token
     },
-    /** Consumes nothing. */
+    /** Finds the row of a token without consuming it.
+     *  @throws validation_error (`token`) when it is wrong, used or expired */
     check(purpose: TokenPurpose, token: string) {
       const row = orm.select().from(oneTimeTokens).where(live(purpose, token)).get()
       if (!row) throw invalidField('token', 'token')
       return row
     },
+    /** Consumes a token.
+     *  @throws validation_error (`token`) when it is wrong, used or expired */
     redeem(purpose: TokenPurpose, token: string) {
       const row = orm.delete(oneTimeTokens).where(live(purpose, token)).returning().get()
       if (!row) throw invalidField('token', 'token')
@@ -78,6 +81,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       if (row && (isMatch || row.failures >= maxFailures)) this.revoke('confirm', userId)
       return isMatch
     },
+    /** The addresses of a user's live tokens; `expiresAt` in ms since the epoch. */
     list(purpose: TokenPurpose, userId: string): { email: string; expiresAt: number }[] {
       const { email, expiresAt } = oneTimeTokens
       const rows = orm

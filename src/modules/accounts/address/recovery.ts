@@ -76,6 +76,8 @@ export function createRecovery(core: Core, parts: Parts) {
     audit.mustHaveLeft(userId, 'email_change_requested', requestsPerHour)
 
   return {
+    /** Marks the address that a token was mailed to as verified; the role `user` becomes `verified_user`.
+     *  @throws validation_error (`token`: wrong, used, expired, or for a former address) */
     verifyEmail: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
         const user = holder(oneTimeTokens.redeem('verify_email', token))
@@ -83,7 +85,8 @@ export function createRecovery(core: Core, parts: Parts) {
         return store.own(user.id)
       }),
 
-    /** At most 1 a minute and 5 a day, the first one included. */
+    /** Sends the verification mail again, unless the address is verified.
+     *  @throws mail_throttled: at most 1 a minute and 5 a day, the first one included */
     async resendVerification(userId: string, ip: string): Promise<void> {
       await write(() => {
         const user = store.own(userId)
@@ -107,7 +110,10 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** Removes what the registrant has set if the address was never verified. A refused password keeps the token. */
+    /** Sets a new password, verifies the address and ends every session. If the address was never verified before, removes
+     *  what the registrant has set.
+     *  @throws validation_error (`token`: wrong, used or expired; `password`: easily guessed, which does not consume the
+     *  token) */
     async resetPassword({ token, password }: PasswordReset, ip: string): Promise<void> {
       const owner = holder(oneTimeTokens.check('reset_password', token))
       if (isGuessable(password, owner)) throw invalidField('password', 'guessable_password')
@@ -129,6 +135,9 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
+    /** Sets a new password and ends the other sessions.
+     *  @throws invalid_credentials (wrong current password) · login_throttled · validation_error (`new_password`:
+     *  easily guessed) · quota_exceeded (5 an hour) */
     async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
       const { userId, sessionId } = principal
       const { current_password: current, new_password: password } = change
@@ -167,7 +176,9 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** A change back to a former address revokes the links that undo the changes since. */
+    /** Sets the address that the token was mailed to, as verified, and mails the former address if that was verified. A
+     *  change back to a former address revokes the links that undo the changes since.
+     *  @throws validation_error (`token`: wrong, used, expired or revoked) · banned · email_taken (since the request) */
     confirmEmail: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
         const { user, email } = redeemChange('change_email', token)
@@ -189,7 +200,10 @@ export function createRecovery(core: Core, parts: Parts) {
         return store.own(user.id)
       }),
 
-    /** The account may be in other hands: ends every session, removes the password and a factor enabled since. */
+    /** Restores the former address as verified, because the account may be in other hands: ends every session, removes the
+     *  password and a second factor enabled after the change, and mails a link for a new password. Later changes can no
+     *  longer be undone.
+     *  @throws validation_error (`token`: wrong, used or expired) */
     undoEmailChange: (token: string, ip: string): Promise<void> =>
       write(() => {
         const { user, email, expiresAt } = redeemChange('undo_email', token)

@@ -101,7 +101,8 @@ export function createBans(core: Core, parts: AccountParts) {
       .some((ban) => (ban.kind === 'network' ? isWithin(ban.network()) : isOfEmail(ban)))
   }
 
-  /** A ban may not lock out an admin, also one who is logged in from the network, its author, or all behind a proxy. */
+  /** @throws validation_error for a ban that would lock out an admin, also one who is logged in from a network, its author,
+   *  or everybody behind a proxy */
   function mustSpareOurs(kind: BanKind, value: string, ip: string | undefined) {
     const admins = parts.store.listAdmins()
     if (admins.some(({ email }) => coversEmail(email)({ kind, value })))
@@ -143,6 +144,8 @@ export function createBans(core: Core, parts: AccountParts) {
     mustNotBeBanned(email: string | undefined, ip: string): void {
       if (isBanned(email, ip)) throw new AppError('banned')
     },
+    /** Adds or changes a ban, and ends the sessions of a network.
+     *  @throws validation_error (`value`: invalid, or covers an admin, the client or this machine; `until`: in the past) */
     async add({ kind, reason = null, ...given }: Static<typeof NewBan>, by: By): Promise<BanRow> {
       const value = stored(kind, given.value)
       const until = parseTime(given.until ?? '') ?? null
@@ -163,7 +166,7 @@ export function createBans(core: Core, parts: AccountParts) {
       write(() => {
         noteChange('ban_removed', getById(idText, store.delete), by)
       }),
-    /** A value is found in the form in which it was given; it needs its kind. */
+    /** Newest first. A value is found in the form in which it was given; it needs its kind. */
     list(kind: BanKind | undefined, value: string | undefined, range: ListRange) {
       const wanted = kind && value !== undefined ? (stored(kind, value) ?? '') : undefined
       return store.list(kind, wanted, range)

@@ -43,13 +43,15 @@ export function createUserAdmin(core: Core, parts: Parts) {
     return externalId === undefined ? parseId(reference) : store.findByExternalId(externalId)?.id
   }
 
-  /** For a service, `ext:` followed by an external id also identifies a user. */
+  /** For a service, `ext:` followed by an external id also identifies a user.
+   *  @throws not_found (unknown or deleted) */
   function get(reference: string, { actor }: By): UserRow {
     const id = actor.type === 'service_key' ? resolve(reference) : parseId(reference)
     return existing(store.find(id ?? null))
   }
 
-  /** Finds a deleted user, too. */
+  /** Finds a deleted user, too.
+   *  @throws not_found */
   const getAny = (idText: string): UserRow => getById(idText, store.find)
 
   // Adoption locks out the current holder, who must not be the last admin.
@@ -131,7 +133,10 @@ export function createUserAdmin(core: Core, parts: Parts) {
     record('profile_changed', id, by)
   }
 
-  /** An account that was never verified is adopted when it becomes verified or gets an external id. */
+  /** Changes the role, the address, the profile, and whether the account is disabled or verified, inside a `write`. Disabling
+   *  ends every session. An account that was never verified is adopted when it becomes verified or gets an external id.
+   *  @throws last_admin · admin_protected (admin, by a service) · email_taken · external_id_taken · validation_error (`role`:
+   *  verified_user without a verified address) */
   function change(user: UserRow, changes: ManagedChanges, by: By): UserRow {
     const { role, disabled, email, emailVerified, ...profile } = changes
     const current = () => existing(store.find(user.id))
@@ -167,6 +172,8 @@ export function createUserAdmin(core: Core, parts: Parts) {
   return {
     insert,
 
+    /** Creates an account with a verified address.
+     *  @throws email_taken */
     async create({ role, password, ...given }: NewAccount, by: By): Promise<UserRow> {
       const email = storedEmail(given.email)
       const passwordHash = await passwords.hash(password)
@@ -183,7 +190,9 @@ export function createUserAdmin(core: Core, parts: Parts) {
       })
     },
 
-    /** Updates the user with the same external id. Deletes an account with the address that was never verified. */
+    /** Creates a user without a password, or updates the one with the same external id. First deletes an account with the
+     *  same address that was never verified.
+     *  @throws admin_protected (no admins) · email_taken · validation_error (`role`: verified_user without a verified address) */
     upsert: (person: NewPerson, by: By): Promise<{ user: UserRow; isNew: boolean }> =>
       write(() => {
         const { external_id: externalId } = person
@@ -197,12 +206,15 @@ export function createUserAdmin(core: Core, parts: Parts) {
         return { user: insert(person, by), isNew: true }
       }),
 
+    /** @throws not_found, and as `change` */
     update: (reference: string, body: PersonChanges, by: By): Promise<UserRow> =>
       write(() => {
         const changes = { ...changesOf(body), disabled: body.disabled ?? undefined }
         return change(get(reference, by), changes, by)
       }),
 
+    /** Deletes an account. Its messages stay, shown as from a deleted user.
+     *  @throws not_found · last_admin · admin_protected (an admin, by a service) */
     remove: (reference: string, by: By): Promise<void> =>
       write(() => {
         const user = get(reference, by)
@@ -210,12 +222,16 @@ export function createUserAdmin(core: Core, parts: Parts) {
         parts.remove(user, by)
       }),
 
+    /** Ends every session of a user.
+     *  @throws not_found · admin_protected (an admin, by a service) */
     async endSessions(reference: string, by: By): Promise<void> {
       const user = get(reference, by)
       mustNotBeProtected(user, by)
       await sessions.endAll(user.id, by)
     },
 
+    /** Begins a session for a user whom the platform has authenticated.
+     *  @throws not_found · admin_protected (an admin) · recipient_gone (disabled) · banned */
     async openSession(reference: string, client: Client, by: By): Promise<Authenticated> {
       const session = await write(() => {
         const user = get(reference, by)
@@ -228,6 +244,8 @@ export function createUserAdmin(core: Core, parts: Parts) {
       return sessions.authenticated(session)
     },
 
+    /** Deletes an account and what it has written; also what a deleted account has left.
+     *  @throws not_found · last_admin */
     purge: (idText: string, by: By): Promise<UserRow> =>
       write(() => {
         const user = getAny(idText)
@@ -239,6 +257,8 @@ export function createUserAdmin(core: Core, parts: Parts) {
         return user
       }),
 
+    /** Mails a link for setting a new password.
+     *  @throws not_found · mail_throttled */
     mailReset: (idText: string, by: By): Promise<void> =>
       write(() => {
         const user = get(idText, by)
@@ -247,9 +267,13 @@ export function createUserAdmin(core: Core, parts: Parts) {
         record('password_reset_requested', user.id, by)
       }),
 
+    /** Records in the audit log that an admin viewed a user's sessions.
+     *  @throws not_found */
     viewSessions: (idText: string, by: By): Promise<void> =>
       write(() => record('sessions_viewed', get(idText, by).id, by)),
 
+    /** Removes the second factor of a user who has lost both authenticator and recovery codes.
+     *  @throws not_found */
     removeFactor: (idText: string, by: By): Promise<void> =>
       write(() => {
         const user = get(idText, by)
@@ -268,6 +292,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
         count: () => users.count(filter),
       }),
 
+    /** @throws validation_error when neither is given */
     lookUp({ email, externalId }: Lookup, range: ListRange): Listing<UserRow> {
       if ((email ?? externalId) === undefined) throw invalidField('email', 'required')
       const address = email && storedEmail(email)
@@ -293,6 +318,7 @@ function changesOf(body: PersonChanges | NewPerson): ManagedChanges {
   }
 }
 
+/** @throws not_found (unknown or deleted) */
 function existing(user: UserRow | undefined): UserRow {
   if (!user || user.deletedAt !== null) throw new AppError('not_found')
   return user
@@ -302,7 +328,8 @@ function mustNotBeService({ actor }: By): void {
   if (actor.type === 'service_key') throw new AppError('admin_protected')
 }
 
-/** A service has no power over admins. */
+/** A service has no power over admins.
+ *  @throws admin_protected */
 function mustNotBeProtected({ role }: UserRow, by: By): void {
   if (role === 'admin') mustNotBeService(by)
 }

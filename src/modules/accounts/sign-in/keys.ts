@@ -53,8 +53,9 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
     },
     list: store.list,
 
-    /** An urgent rotation (after a leak) withdraws the former keys and the access tokens that they signed.
-     *  @returns undefined when done, else the time when the next key has been published for an hour */
+    /** Activates the next key, retires the active one and creates a new next one. Sessions continue. An urgent rotation
+     *  (after a leak) withdraws the former keys and the access tokens that they signed.
+     *  @returns undefined when done, else the time (ms since the epoch) when the next key has been published for an hour */
     async rotate({ isUrgent, ...by }: By & { isUrgent: boolean }): Promise<number | undefined> {
       const made = await makeKey('next', clock.now())
       const readyAt = await write((): number | undefined => {

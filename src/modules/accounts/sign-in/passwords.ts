@@ -30,13 +30,15 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
   const dummyHash = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
 
   return {
-    /** @param urgency `low` for users who are logged in already */
+    /** @param urgency `low` for users who are logged in already
+     *  @throws unavailable (503) when too many others wait */
     hash: (password: string, urgency?: Urgency): Promise<string> =>
       limited(
         () => hasher.hash(password, { algorithm: 'argon2id', memoryCost, timeCost }),
         urgency,
       ),
-    /** Without a hash it takes as long and returns false. */
+    /** Compares a password with a hash. Without one it takes as long and returns false.
+     *  @throws unavailable (503) when too many others wait */
     matches(password: string, hash: string | undefined, urgency?: Urgency): Promise<boolean> {
       const isHash = hash?.startsWith('$') === true // an account may have no password
       // Bun refuses an empty password at once, which would reveal it by the time; no account has this one.
@@ -85,8 +87,9 @@ export function createLoginThrottle({ clock, config }: Core) {
       .map(({ at, network }) => ({ at: Math.min(at, now), network }))
   }
 
-  /** Counts before the result is known, because attempts may be concurrent. `isKnown` is called when the attempt would
-   *  be refused, so that strangers cannot lock users out on their usual networks. */
+  /** Counts an attempt before its result is known, because attempts may be concurrent. `isKnown` is called only when the
+   *  attempt would be refused and may admit it, so that strangers cannot lock users out on their usual networks.
+   *  @throws login_throttled, for at most 60 s, after 20 failures in 15 minutes */
   function admit(name: string, ip: string, isKnown = () => false): void {
     if (!isOn) return
     const now = clock.now()
@@ -106,8 +109,9 @@ export function createLoginThrottle({ clock, config }: Core) {
 
   return {
     admit,
-    /** For a password or a code within a session.
-     *  @param per the key of the limit of confirmations */
+    /** Like `admit`, for a password or a code within a session.
+     *  @param per the key of the limit of confirmations
+     *  @throws login_throttled · quota_exceeded (10 a minute) */
     admitConfirmation(name: string, ip: string, per = name): void {
       const now = clock.now()
       const window = confirmed.get(per) ?? new SlidingWindow()

@@ -125,7 +125,8 @@ export function createSessions(core: Core, parts: Parts) {
       return { user, sessionId: id, refreshToken: newRefreshToken(session, null) }
     },
 
-    /** With the same `key` it can be repeated within a day. */
+    /** Exchanges a refresh token for a new token set, once. With the same `key` it can be repeated within a day.
+     *  @throws invalid_token (unknown, expired, used, session ended, user disabled) */
     async refresh(token: string, key: string | undefined, client: Client): Promise<TokenSet> {
       const session = await write(() => rotate(token, key, client))
       if (!session) throw new AppError('invalid_token')
@@ -141,6 +142,8 @@ export function createSessions(core: Core, parts: Parts) {
       })
     },
 
+    /** Checks the user's password. Without a password the pipeline has checked the confirmation of the session.
+     *  @throws invalid_credentials · login_throttled · quota_exceeded (10 a minute) */
     async confirm(principal: UserPrincipal, password: GivenPassword, ip: string) {
       const { userId, sessionId } = principal
       const user = store.own(userId)
@@ -159,7 +162,9 @@ export function createSessions(core: Core, parts: Parts) {
       return user
     },
 
-    /** Called in the write after `confirm`, because the account or the session may have changed in between. */
+    /** Called in the write after `confirm`, because the account or the session may have changed in between.
+     *  @returns the user as they are now
+     *  @throws session_ended · invalid_credentials */
     mustStillBeConfirmed({ id, passwordHash }: UserRow, principal: UserPrincipal): UserRow {
       if (!sessionStore.findPrincipal(principal)) throw new AppError('session_ended')
       const user = store.own(id)
@@ -170,6 +175,8 @@ export function createSessions(core: Core, parts: Parts) {
     list: (userId: string, range: ListRange): Listing<SessionRow> =>
       sessionStore.list(userId, clock.now(), range),
 
+    /** Ends a session of a user.
+     *  @throws not_found (unknown, ended, or of another user) */
     async end(userId: string, idText: string, by: By): Promise<void> {
       const id = parseId(idText)
       await write(() => {

@@ -68,8 +68,9 @@ export function createTotp(core: Core, parts: Parts) {
   const { store, sessionStore, factors, codes, oneTimeTokens, sessions, throttle } = parts
   const { sentMails, hashAddress } = parts
 
-  /** The limit counts all sessions of the user together.
-   *  @param by.act runs in the same write if the code is right */
+  /** Consumes a code in a session. The limit counts all sessions of the user together.
+   *  @param by.act runs in the same write if the code is right
+   *  @throws session_ended · totp_invalid · code_invalid · login_throttled */
   async function withCode<T>(principal: UserPrincipal, code: string, by: CodeUse<T>) {
     const { userId } = principal
     const { ip, act, isRight = codes.use, refusal = 'totp_invalid' } = by
@@ -104,7 +105,9 @@ export function createTotp(core: Core, parts: Parts) {
   }
 
   return {
-    /** It has no effect until a code confirms it, which voids the secrets of other calls. */
+    /** Creates a secret for an authenticator. It has no effect until a code confirms it, which voids the secrets of other
+     *  calls.
+     *  @throws totp_exists · invalid_credentials (wrong password) · login_throttled · quota_exceeded */
     async begin(principal: UserPrincipal, password: GivenPassword, ip: string) {
       const { userId } = principal
       const confirmed = await sessions.confirm(principal, password, ip)
@@ -121,6 +124,8 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
+    /** Enables the factor.
+     *  @throws session_ended · not_found (no secret) · totp_exists · totp_invalid · login_throttled */
     async confirm(principal: UserPrincipal, code: string, ip: string): Promise<string[]> {
       const { userId } = principal
       const factor = factors.find(userId)
@@ -135,6 +140,8 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
+    /** Disables the factor.
+     *  @throws not_found (no factor) · invalid_credentials (wrong password) · totp_invalid · login_throttled */
     async remove(principal: UserPrincipal, { password, code }: FactorRemoval, ip: string) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
@@ -148,8 +155,9 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Takes no recovery code: when the answer is lost, none of them works any more, and only an authenticator can
-     *  renew them. */
+    /** Replaces the recovery codes. It takes no recovery code: when the answer is lost, none of them works any more, and
+     *  only an authenticator can renew them again.
+     *  @throws not_found (no factor) · invalid_credentials (wrong password) · totp_invalid · login_throttled */
     async renewCodes(principal: UserPrincipal, { password, code }: CodesRenewal, ip: string) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
@@ -165,7 +173,8 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Replaces an earlier code. At most 1 a minute and 5 a day. */
+    /** Mails a code with which the owner can confirm a session. It replaces an earlier one.
+     *  @throws email_not_verified · mail_throttled (1 a minute and 5 a day) */
     mailCode: ({ userId, sessionId }: UserPrincipal, ip: string): Promise<void> =>
       write(() => {
         const user = store.find(userId)
@@ -176,6 +185,9 @@ export function createTotp(core: Core, parts: Parts) {
         audit.record({ action: 'code_requested', ...onOneself(userId, ip) })
       }),
 
+    /** Marks the session as confirmed by its owner, who proves it with the password, or a code from the authenticator or a
+     *  mail.
+     *  @throws invalid_credentials (wrong password) · totp_invalid · code_invalid (without a factor) · login_throttled */
     async proveOwner(principal: UserPrincipal, { password, code }: OwnerProof, ip: string) {
       const { userId, sessionId } = principal
       const markConfirmed = () => sessionStore.updateConfirmed(sessionId, clock.now())
