@@ -63,8 +63,6 @@ type ListOptions<T, More> = {
   /** The order in which the pages come. */
   order: (one: T, other: T) => number
   isOldestFirst?: boolean
-  /** Whether the channel replays missed rows, so that only a `resync` leaves a gap. */
-  isReplayed?: boolean
 }
 
 export const newestFirst = (one: Row, other: Row) =>
@@ -73,7 +71,7 @@ export const newestFirst = (one: Row, other: Row) =>
 /** A list that is loaded by pages and changed by frames. Its state has the fields of `more`, too. */
 export function openList<T extends Row, More extends object>(
   client: Client,
-  { more, read, order, isOldestFirst, isReplayed }: ListOptions<T, More>,
+  { more, read, order, isOldestFirst }: ListOptions<T, More>,
 ) {
   const store = createStore<ListState<T> & More>({
     items: [],
@@ -142,8 +140,7 @@ export function openList<T extends Row, More extends object>(
   /** The newest page is as long as what is shown: no frame tells later what was changed there during an outage. */
   function queryOf(from: string | null) {
     if (from !== null) return { limit: pageSize, cursor: from }
-    const shown = isReplayed && beforeGap ? 0 : items().length
-    return { limit: Math.min(Math.max(pageSize, shown), largestPage) }
+    return { limit: Math.min(Math.max(pageSize, items().length), largestPage) }
   }
 
   /** Rows further down stay, unless there is a gap between them and the page. */
@@ -153,7 +150,7 @@ export function openList<T extends Row, More extends object>(
     // A row that has moved says nothing about those below it.
     const isUnmoved = (row: T) =>
       known.some((it) => it.id === row.id && order(beforeGap?.get(it.id) ?? it, row) === 0)
-    const adjoins = (!beforeGap && isFilled()) || data.some(isUnmoved)
+    const adjoins = data.some(isUnmoved)
     const hasMore = adjoins && pagination.cursor !== null
     const newest = new Set(data.map(({ id }) => id))
     const further = known.filter(
@@ -170,8 +167,6 @@ export function openList<T extends Row, More extends object>(
     show([...items(), ...data], { hasMore: cursor !== null })
   }
 
-  /** Whether the channel sends what was missed. It begins with the first opening. */
-  const isFilled = () => isReplayed && client.newestMessageId() !== undefined
   const reload = () => load(null)
   function lose() {
     beforeGap ??= new Map(items().map((row) => [row.id, row]))
@@ -200,7 +195,7 @@ export function openList<T extends Row, More extends object>(
         },
         status({ status }) {
           if (status === 'open') void reload()
-          else if (!isFilled()) lose()
+          else lose()
         },
         ...handlers,
       })

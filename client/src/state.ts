@@ -206,7 +206,6 @@ export function openThread(client: Client, conversationId: string) {
     },
     order: newestFirst,
     isOldestFirst: true,
-    isReplayed: true,
   })
   const { getSnapshot, loadMore: loadEarlier, ...actions } = list.actions
 
