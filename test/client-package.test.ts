@@ -265,7 +265,7 @@ preact.useStore(() => openInbox(client), [])?.hasMore satisfies boolean | undefi
 svelte.useStore(openThread, client, 'id').subscribe(({ items }) => items satisfies readonly Message[])
 const events: EventType[] = ['user.created']
 await client.request('POST /v1/admin/webhooks', { body: { url: 'https://example.com', events } })
-const first = await client.request('GET /v1/chat/conversations', { query: { limit: 5 } })
+const first = await client.request('GET /v1/chat/conversations', { query: { limit: 5 }, headers: undefined })
 first.pagination.cursor satisfies string | null
 const numbered: ConversationPage = await client.request('GET /v1/chat/conversations', { query: { page: 2 } })
 numbered.pagination.total satisfies number

@@ -385,6 +385,14 @@ describe('REST', () => {
     const opening = refusalOf(client.conversations.open(friend.id))
     expect(await opening).toMatchObject({ retryAfterSeconds: 7 })
     expect(proxy.count('POST', '/v1/chat/conversations')).toBe(1)
+    proxy.onNext('/v1/support/tickets', busy)
+    const asking = client.request('POST /v1/support/tickets', {
+      body: { subject: 'Help', body: 'It is broken.' },
+      headers: { 'X-Idempotency-Key': 'help-1' },
+    })
+    await waitFor(() => timers.waiting().includes(7_000))
+    timers.advance(7_000)
+    expect((await asking).subject).toBe('Help')
   })
 
   test('waits half a minute at most, and stops when aborted', async () => {

@@ -26,7 +26,7 @@ const longestWait = 30_000
 
 export type RequestOptions = {
   /** For example `x-idempotency-key`, with which a repeated call has no further effect. */
-  headers?: Record<string, string>
+  headers?: Record<string, string> | undefined
   signal?: AbortSignal | undefined
   /** Milliseconds until a `TimeoutError`: 30,000 by default, for an upload without any progress. */
   timeout?: number | undefined
@@ -42,7 +42,6 @@ export type HttpRequest = RequestOptions & {
   query?: QueryValues | undefined
   body?: unknown
   file?: FileBody | undefined
-  headers?: Record<string, string>
   token?: string | undefined
   /** A browser completes the request even when the page is left. */
   outlivesPage?: boolean
@@ -210,8 +209,9 @@ export function createRequest({ timers }: Platform, http: HttpTransport, sender:
   }
 }
 
-/** With a `client_id` the service recognises the repetition. */
-function isRepeatable({ route, body }: HttpRequest) {
-  if (/^(GET|PUT|DELETE)/.test(route)) return true
-  return typeof body === 'object' && body !== null && 'client_id' in body && !!body.client_id
+/** With a key the service recognises the repetition. */
+function isRepeatable({ route, body, headers = {} }: HttpRequest) {
+  const { client_id } = (body ?? {}) as { client_id?: unknown }
+  const names = Object.keys(headers).join()
+  return Boolean(client_id) || /^(GET|PUT|DELETE)|x-idempotency-key/i.test(route + names)
 }
