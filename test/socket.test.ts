@@ -575,6 +575,18 @@ describe('limits', () => {
     },
   )
 
+  testAtLength('a silent socket is pinged before proxies cut it after 30 seconds', async () => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    const socket = openUpgrade(service.base, `/v1/chat/ws?token=${token}`)
+    const nextChunk = () => new Promise<Buffer>((resolve) => socket.once('data', resolve))
+    expect(String(await nextChunk())).toStartWith('HTTP/1.1 101')
+    const openedAt = performance.now()
+    const ping = await nextChunk()
+    expect([ping[0], performance.now() - openedAt < 30_000]).toEqual([0x89, true])
+    socket.destroy()
+  })
+
   test('a reader that does not read is dropped, and delays no other', async () => {
     await using chat = await startPair({ environment: framesOff })
     const { service, bob } = chat

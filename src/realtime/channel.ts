@@ -49,8 +49,8 @@ export type Channel = ReturnType<typeof createChannel>
 const ownFrames: readonly string[] = ['ping', 'auth', 'viewing']
 const maxFrameBytes = 64 * 1_024
 const maxUnsentBytes = 1_024 * 1_024
-// Bun sends pings, and closes a socket that has been silent for this long.
-const idleSeconds = 45
+// Bun closes a socket that has been silent for this long, and pings it 16 seconds before: many proxies cut it after 30.
+const idleSeconds = 40
 const sweepMilliseconds = 1_000
 const maxReplaysPerUser = 2
 /** As many as sockets. Those of sockets that have closed since wait, too. */
