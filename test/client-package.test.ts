@@ -18,6 +18,7 @@ const meeting = `
 await ada.register({ email: 'ada@example.com', password: 'correct horse' })
 const { id: bobId } = await bob.register({ email: 'bob@example.com', password: 'correct horse' })
 await Promise.all([ada.connect(), bob.connect()])
+await Promise.all(Array.from({ length: 11 }, () => ada.account.get())) // Node 20 warns of many listeners
 const heard = new Promise((resolve) => bob.on('new_message', ({ message }) => resolve(message.body)))
 const { id } = await ada.conversations.open(bobId)
 await ada.send(id, { body: 'hello' })`

@@ -94,11 +94,10 @@ export async function errorOf(answer: Response): Promise<Error> {
   const { status } = answer
   const body = errorBodyOf(await answer.text())
   if (!body) return new NetworkError(`HTTP ${status}, not from the service`, { status })
-  const seconds = Number.parseInt(answer.headers.get('retry-after') ?? '', 10)
   return new ApiError(body, {
     status,
     reason: answer.headers.get('x-error-reason') ?? undefined,
-    retryAfterSeconds: Number.isNaN(seconds) ? undefined : seconds,
+    retryAfterSeconds: Number(answer.headers.get('retry-after')) || undefined,
     requestId: answer.headers.get('x-request-id') ?? undefined,
   })
 }

@@ -56,25 +56,20 @@ export function createHttpTransport(
   baseUrl: string,
   language: string | (() => string) | undefined,
 ): HttpTransport {
-  function headersOf({ body, headers, token }: HttpRequest): Record<string, string> {
-    return {
+  function initOf({ method, request, signal }: Init) {
+    const { body, headers, token, outlivesPage } = request
+    const own: Record<string, string> = {
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(language !== undefined && {
         'accept-language': typeof language === 'string' ? language : language(),
       }),
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...headers,
     }
-  }
-
-  function initOf({ method, request, signal }: Init) {
-    const headers = headersOf(request)
-    const { body } = request
     return {
       method,
       signal,
-      headers,
-      ...(request.outlivesPage && { keepalive: true }),
+      headers: { ...own, ...headers },
+      ...(outlivesPage && { keepalive: true }),
       ...(body !== undefined && { body: JSON.stringify(body) }),
     }
   }

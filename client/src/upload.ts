@@ -1,5 +1,5 @@
 import type { Platform } from './platform.ts'
-import { reasonOf } from './waiting.ts'
+import { onAbort, reasonOf } from './waiting.ts'
 
 /** In browsers, a `fetch` of one's own reports no progress: it cannot see any. */
 export type Progress = (sentBytes: number, totalBytes: number) => void
@@ -59,7 +59,7 @@ const surroundings = globalThis as unknown as {
 
 function sendByXhr(request: Xhr, url: string, options: FileRequest): Promise<Response> {
   const { method, headers, signal, bytes, onProgress, onMoved } = options
-  const abort = () => request.abort()
+  const forget = onAbort(signal, () => request.abort())
   const answered = new Promise<void>((resolve, reject) => {
     request.open(method, url)
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value)
@@ -70,12 +70,9 @@ function sendByXhr(request: Xhr, url: string, options: FileRequest): Promise<Res
     request.onload = () => resolve()
     request.onerror = () => reject(new TypeError('the network failed'))
     request.onabort = () => reject(reasonOf(signal))
-    signal.addEventListener('abort', abort)
     request.send(bytes)
   })
-  return answered
-    .then(() => responseOf(request))
-    .finally(() => signal.removeEventListener('abort', abort))
+  return answered.then(() => responseOf(request)).finally(forget)
 }
 
 function responseOf(request: Xhr) {

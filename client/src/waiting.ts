@@ -8,21 +8,18 @@ export function sleep(timers: Timers, milliseconds: number, signal?: AbortSignal
       reject(reasonOf(signal))
     }
     const cancel = timers.after(milliseconds, () => {
-      signal?.removeEventListener('abort', abort)
+      forget()
       resolve()
     })
-    signal?.addEventListener('abort', abort)
-    if (signal?.aborted) abort()
+    const forget = onAbort(signal, abort)
   })
 }
 
 /** Resolves like `work`, but rejects as soon as the signal is aborted. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const abort = () => reject(reasonOf(signal))
-    signal.addEventListener('abort', abort)
-    if (signal.aborted) abort()
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    const forget = onAbort(signal, () => reject(reasonOf(signal)))
+    work.then(resolve, reject).finally(forget)
   })
 }
 
@@ -30,7 +27,6 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
  *  Choice: `AbortSignal.any` and `timeout` are too recent for three-year-old browsers, and missing in React Native. */
 export function linkSignals(signals: (AbortSignal | undefined)[], milliseconds?: number) {
   const controller = new AbortController()
-  const abort = () => controller.abort(reasonOf(signals.find((signal) => signal?.aborted)))
   let isOver = false
   let timer: ReturnType<typeof setTimeout> | undefined
   const start = () => {
@@ -42,8 +38,7 @@ export function linkSignals(signals: (AbortSignal | undefined)[], milliseconds?:
     }, milliseconds)
   }
   start()
-  for (const signal of signals) signal?.addEventListener('abort', abort)
-  if (signals.some((signal) => signal?.aborted)) abort()
+  const forgets = signals.map((signal) => onAbort(signal, () => controller.abort(reasonOf(signal))))
 
   return {
     signal: controller.signal,
@@ -53,9 +48,25 @@ export function linkSignals(signals: (AbortSignal | undefined)[], milliseconds?:
     start,
     release() {
       clearTimeout(timer)
-      for (const signal of signals) signal?.removeEventListener('abort', abort)
+      for (const forget of forgets) forget()
     },
   }
+}
+
+const listenersOf = new WeakMap<AbortSignal, Set<() => void>>()
+
+/** Calls `listener` when the signal is aborted. The signal has one listener for all: Node 20 takes more than ten for a leak.
+ *  @returns a function that removes the listener */
+export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
+  if (!signal) return () => {}
+  if (signal.aborted) listener()
+  const all = listenersOf.get(signal) ?? new Set()
+  const callAll = () => {
+    for (const call of all) call()
+  }
+  if (!listenersOf.has(signal)) signal.addEventListener('abort', callAll)
+  listenersOf.set(signal, all.add(listener))
+  return () => all.delete(listener)
 }
 
 /** React Native's signals have no reason. */
