@@ -462,6 +462,9 @@ describe('a channel', () => {
     chat.timers.advance(1)
     press()
     await waitFor(() => typed() === 2)
+    chat.timers.advance(-3_600_000) // somebody sets the clock right
+    press()
+    await waitFor(() => typed() === 3)
   })
 
   test('calls a handler of once no more after off', async () => {

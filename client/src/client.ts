@@ -296,7 +296,8 @@ export function createClient(options: ClientOptions) {
      *  @returns false while the channel is not open */
     typing(conversation_id: string): boolean {
       const now = platform.timers.now()
-      const isRecent = now - typed.at < typingMilliseconds
+      // The clock may be set back.
+      const isRecent = Math.abs(now - typed.at) < typingMilliseconds
       if (isRecent && typed.conversation_id === conversation_id) return true
       const isSent = channel.send({ type: 'typing', conversation_id })
       if (isSent) typed = { conversation_id, at: now }
