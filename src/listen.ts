@@ -110,8 +110,11 @@ type Stoppable = Pick<Server, 'stop' | 'pendingRequests'>
 
 /** Finishes running requests within a deadline and closes the other connections. */
 export async function stopServers(servers: Stoppable[]): Promise<void> {
+  // Its promise would wait for idle keep-alive connections too.
   for (const server of servers) void server.stop()
-  await finishRequests(servers)
+  const deadline = performance.now() + stopDeadlineMilliseconds
+  const isBusy = () => servers.some(({ pendingRequests }) => pendingRequests > 0)
+  while (isBusy() && performance.now() < deadline) await Bun.sleep(stopPollMilliseconds)
   await Promise.all(servers.map((server) => server.stop(true)))
 }
 
@@ -144,11 +147,4 @@ function isOfThisMachine(host: string): boolean {
   } catch {
     return false
   }
-}
-
-/** `server.stop()` would wait for idle keep-alive connections too. */
-async function finishRequests(servers: Stoppable[]) {
-  const deadline = performance.now() + stopDeadlineMilliseconds
-  const isBusy = () => servers.some(({ pendingRequests }) => pendingRequests > 0)
-  while (isBusy() && performance.now() < deadline) await Bun.sleep(stopPollMilliseconds)
 }

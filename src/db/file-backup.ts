@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { isFileKey } from '../files/storage.ts'
 import { pieceBytes, syncPath, throttled } from './pieces.ts'
 import { rewrite } from './shrinking.ts'
+import { eachRow } from './statements.ts'
 
 /** Uploaded files in a backup: stored in pieces, in two extra tables of the copied database. */
 
-const filesAtOnce = 100
 const tables = ['backup_files', 'backup_pieces']
 
 type Stored = { id: string; size: number }
@@ -28,10 +28,12 @@ export async function packFiles(copy: string, directory: string): Promise<string
     database.run(
       'CREATE TABLE backup_pieces (id TEXT, n INTEGER, bytes BLOB, PRIMARY KEY (id, n)) WITHOUT ROWID',
     )
-    for (const files of chunksOfStored(database)) {
-      for (const file of files) {
-        if (!(await packOne(database, file, directory))) missing.push(file.id)
-      }
+    const stored = database.query<Stored, [string, number]>(
+      'SELECT id, size FROM files WHERE stored_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?',
+    )
+    const files = eachRow<Stored>((last, limit) => stored.all(last?.id ?? '', limit))
+    for (const file of files) {
+      if (!(await packOne(database, file, directory))) missing.push(file.id)
     }
     for (const id of missing) database.run('DELETE FROM files WHERE id = ?', [id])
     await verify(database)
@@ -51,14 +53,6 @@ function openErasing(path: string): Database {
 function hasTable(database: Database, name: string): boolean {
   const query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
   return database.query(query).get(name) !== null
-}
-
-function* chunksOfStored(database: Database): Generator<Stored[]> {
-  const query = database.query<Stored, [string, number]>(
-    'SELECT id, size FROM files WHERE stored_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?',
-  )
-  let chunk = query.all('', filesAtOnce)
-  for (; chunk.length > 0; chunk = query.all(chunk.at(-1)?.id ?? '', filesAtOnce)) yield chunk
 }
 
 /** @returns whether the file exists with the expected size */

@@ -78,9 +78,14 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
     const aside = join(directory, options.asideName)
     const copy = join(directory, replicaCopyFile)
     const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
-    const databaseAside = putDatabase({ staged, path, copy, aside }, () => {
+    let databaseAside: string | undefined
+    try {
+      databaseAside = keepFormer(path, copy, aside)
+      moveInto(staged, path)
+    } catch (error) {
       if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
-    })
+      throw error
+    }
     // The copy would keep what the leader deletes from now on.
     rmSync(copy, { force: true })
     options.whenInPlace?.()
@@ -100,21 +105,6 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
 function putFiles(directory: string, staged: string, aside: string) {
   const path = join(directory, filesDirectory)
   return replaceDirectory(path, staged, `${aside.replace(/\.db$/, '')}-files`)
-}
-
-type Places = { staged: string; path: string; copy: string; aside: string }
-
-/** @param undo reverts the earlier steps; called when the database cannot be put in place
- *  @returns where the former one is, if there was one */
-function putDatabase({ staged, path, copy, aside }: Places, undo: () => void) {
-  try {
-    const kept = keepFormer(path, copy, aside)
-    moveInto(staged, path)
-    return kept
-  } catch (error) {
-    undo()
-    throw error
-  }
 }
 
 /** Keeps the database, or else the copy of a standby.

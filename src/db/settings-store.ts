@@ -63,12 +63,8 @@ export function createSettings({ config, orm, audit, log, afterCommit }: Parts) 
     }
     const short = (text: string) => text.slice(0, longestInAudit)
     const details = { from: short(JSON.stringify(from)), to: short(value) }
-    audit.record({
-      action: 'setting_changed',
-      ...by,
-      target: { type: 'setting', id: name },
-      details,
-    })
+    const target = { type: 'setting', id: name } as const
+    audit.record({ action: 'setting_changed', ...by, target, details })
   }
 
   return {

@@ -26,8 +26,6 @@ export function uploadOf(request: Request, maxBytes: number, connections: Connec
   }
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
-
 function decodeName(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -72,7 +70,7 @@ async function receiveForm(request: Request, bytes: Chunks, save: Save): Promise
   try {
     const first = await pieces.next()
     if (!file) throw invalidField('file', 'required')
-    await save({ ...file, bytes: first.done ? nothing() : prepend(first.value, pieces) })
+    await save({ ...file, bytes: joined(first, pieces) })
   } finally {
     await pieces.return()
   }
@@ -83,8 +81,8 @@ function endAtOnce(): never {
   throw invalidBody()
 }
 
-async function* prepend(first: Uint8Array, others: AsyncIterable<Uint8Array>) {
-  yield first
+async function* joined({ done, value }: IteratorResult<Uint8Array>, others: Chunks) {
+  if (!done) yield value
   yield* others
 }
 
@@ -123,11 +121,17 @@ async function* bounded(chunks: Chunks, maxBytes: number) {
 /** Bun buffers up to 1 MiB of unread body, then the sender waits. Each chunk is freed when the next is requested, because
  *  garbage would otherwise grow to hundreds of MB before it is collected. */
 async function* chunksOf(request: Request, connections: Connections) {
-  for await (const chunk of request.body ?? nothing()) {
-    // The runtime does so for each 480 KB only, and would end uploads of less than 16 KB a second.
-    connections?.timeout(request, idleTimeoutSeconds)
-    yield chunk
-    const { buffer } = chunk
-    if (buffer instanceof ArrayBuffer && buffer.byteLength === chunk.byteLength) buffer.transfer(0)
+  try {
+    for await (const chunk of request.body ?? []) {
+      // The runtime does so for each 480 KB only, and would end uploads of less than 16 KB a second.
+      connections?.timeout(request, idleTimeoutSeconds)
+      yield chunk
+      const { buffer } = chunk
+      if (buffer instanceof ArrayBuffer && buffer.byteLength === chunk.byteLength)
+        buffer.transfer(0)
+    }
+  } catch (cause) {
+    // The client broke off.
+    throw invalidBody(cause)
   }
 }

@@ -1,7 +1,7 @@
 import { and, count, eq, gt, isNotNull, isNull, lte, not, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { outbox } from '../db/schema.ts'
-import { lazyStatements, listById, listColumn } from '../db/statements.ts'
+import { countRows, lazyStatements, listById, listColumn } from '../db/statements.ts'
 import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
@@ -100,8 +100,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   )
   const remove = statement<unknown, [string]>('DELETE FROM outbox WHERE id = ?')
 
-  function countSome(which: SQL): number {
-    const rows = orm.select({ id: outbox.id }).from(outbox).where(which)
+  function countSome(state: JobState): number {
+    const rows = orm.select({ id: outbox.id }).from(outbox).where(inState(state))
     const some = rows.limit(countedAtMost).as('some')
     return orm.select({ n: count() }).from(some).get()?.n ?? 0
   }
@@ -112,18 +112,14 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     return state === 'dead' ? dead : all - dead
   }
 
-  const countKind = (kind: string) =>
-    orm
-      .select({ n: count() })
-      .from(outbox)
-      .where(and(eq(outbox.kind, kind), inState('waiting')))
-      .get()?.n ?? 0
-
   // Webhooks have the long queues, so the number of their jobs is what the other kinds leave.
   function countWaitingByKind() {
     const kinds = new Set(heads().map(({ kind }) => kind))
     const isLong = kinds.delete(webhookKind)
-    const rows = [...kinds].map((kind) => ({ kind, count: countKind(kind) }))
+    const rows = [...kinds].map((kind) => ({
+      kind,
+      count: countRows(orm, outbox, and(eq(outbox.kind, kind), inState('waiting'))),
+    }))
     const others = rows.reduce((sum, row) => sum + row.count, 0)
     return isLong ? [...rows, { kind: webhookKind, count: countAll('waiting') - others }] : rows
   }
@@ -239,8 +235,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       ...countDeadByKind().map((row) => ({ ...row, state: 'dead' as const })),
     ],
     stats: (): OutboxStats => ({
-      waiting: countSome(isNull(outbox.deadAt)),
-      dead: countSome(isNotNull(outbox.deadAt)),
+      waiting: countSome('waiting'),
+      dead: countSome('dead'),
       oldestAge: oldestAge(clock.now()),
     }),
   }

@@ -138,7 +138,7 @@ export function createFileService(core: Core, parts: FileParts) {
   }
 
   async function* limit(bytes: AsyncIterable<Uint8Array>, bound: Bound, received: Received) {
-    for await (const chunk of requireComplete(bytes)) {
+    for await (const chunk of bytes) {
       received.bytes += chunk.byteLength
       if (received.bytes > bound.bytes) throw bound.exceeded()
       if (chunk.byteLength < largeChunkBytes) yield* inTurns(chunk)
@@ -337,13 +337,4 @@ const firstTurned = 5
 
 function shownSize({ width, height, orientation }: ImageFacts) {
   return orientation < firstTurned ? { width, height } : { width: height, height: width }
-}
-
-/** Reports an aborted upload as the client's error. */
-async function* requireComplete(bytes: AsyncIterable<Uint8Array>) {
-  try {
-    yield* bytes
-  } catch (cause) {
-    throw cause instanceof AppError ? cause : invalidBody(cause)
-  }
 }
