@@ -34,7 +34,7 @@ export function createDiskStorage(directory: string): FileStorage {
   }
 }
 
-async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
+async function writeBytes(path: string, bytes: Parameters<FileStorage['write']>[1]) {
   // Replaces what a killed process has left of a thumbnail.
   const file = await open(path, 'w', 0o600)
   try {

@@ -6,13 +6,14 @@ export type QuietHours = { from: string; to: string; time_zone: string }
 
 const minutesPerDay = 1_440
 // Making a format takes as long as many uses of it. Names differ in case, so there may be more than time zones.
-const formats = createLru<Intl.DateTimeFormat>(1_000)
+const formats = createLru<Intl.DateTimeFormat>(1_000, makeFormat)
 
 /** Whether it names a time zone. Offsets such as `+01:00` do not: they know no summer time. */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z][\w+/-]{0,63}$/.test(name)) return false
   try {
-    return formatOf(name) !== undefined
+    formats.memo(name)
+    return true
   } catch {
     return false
   }
@@ -46,13 +47,9 @@ function minutesOf(time: string) {
   return 60 * hours + minutes
 }
 
-const minutesAt = (now: number, timeZone: string) => minutesOf(formatOf(timeZone).format(now))
+const minutesAt = (now: number, timeZone: string) => minutesOf(formats.memo(timeZone).format(now))
 
-function formatOf(timeZone: string) {
-  const known = formats.get(timeZone)
-  if (known) return known
+function makeFormat(timeZone: string) {
   const options = { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
-  const format = new Intl.DateTimeFormat('en-GB', options)
-  formats.set(timeZone, format)
-  return format
+  return new Intl.DateTimeFormat('en-GB', options)
 }

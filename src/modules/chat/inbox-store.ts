@@ -1,4 +1,4 @@
-import { and, desc, eq, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, lt, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { blocks, conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
@@ -13,12 +13,11 @@ export type InboxRow = ReturnType<InboxStore['list']>[number]
 export type MessageKey = { id: string; conversationId: string; seq: number }
 export type MessageRange = { conversationId: string; seq: number; lastSeq: number }
 /** `id` and `seq` are null when no message is left. */
-type MovedConversation = {
-  id: string | null
-  seq: number | null
-  conversationId: string
-  lastSeq: number
-}
+type MovedConversation = Omit<MessageRange, 'seq'> & { id: string | null; seq: number | null }
+
+type OfConversation = { conversationId: SQLWrapper }
+const isIn = (row: OfConversation, page: OfConversation) =>
+  sql`${row.conversationId} = ${page.conversationId}`
 
 /** Sorts after every message id. */
 const start = '~'
@@ -67,31 +66,16 @@ export function createInboxStore(orm: Orm) {
         },
       })
       .from(page)
-      .innerJoin(participants, and(ofUser, eq(participants.conversationId, page.conversationId)))
+      .innerJoin(participants, and(ofUser, isIn(participants, page)))
       .innerJoin(users, eq(users.id, participants.otherUserId))
       .leftJoin(blocks, isBlockedFrom(value('userId')))
       .innerJoin(conversations, eq(conversations.id, page.conversationId))
-      .innerJoin(
-        others,
-        and(
-          eq(others.userId, participants.otherUserId),
-          eq(others.conversationId, page.conversationId),
-        ),
-      )
+      .innerJoin(others, and(eq(others.userId, participants.otherUserId), isIn(others, page)))
       .leftJoin(
         readMessages,
-        and(
-          eq(readMessages.conversationId, page.conversationId),
-          eq(readMessages.seq, others.lastReadSeq),
-        ),
+        and(isIn(readMessages, page), eq(readMessages.seq, others.lastReadSeq)),
       )
-      .leftJoin(
-        messages,
-        and(
-          eq(messages.conversationId, page.conversationId),
-          eq(messages.seq, conversations.lastSeq),
-        ),
-      )
+      .leftJoin(messages, and(isIn(messages, page), eq(messages.seq, conversations.lastSeq)))
       .orderBy(desc(participants.lastActivityId))
       .prepare()
   const rows = lazy(() => select(byPosition))

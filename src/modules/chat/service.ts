@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Core, MayTalk, ResolveUser } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { TokenBucket } from '../../lib/limits.ts'
@@ -35,6 +34,8 @@ type PushMessage = (message: {
 
 type SentMessage = { message: MessageRow; replayed: boolean }
 
+const typingRule = { burst: 5, millisecondsPerToken: 2_000 }
+const rememberedTypists = 10_000
 /** Messages before and after a reported one in its excerpt. */
 const excerptNeighbours = 20
 
@@ -56,7 +57,8 @@ export function createChatService(core: Core, parts: ChatParts) {
   const { config, write, afterCommit, hub, clock, newId, events } = core
   const { store, inbox, pushMessage, areInCall, mayTalk, takeText, resolveUser, pictureOf } = parts
   const avatarUrl = createAvatarUrls(config.publicUrl)
-  const mayType = createTypingThrottle(clock)
+  const newTypist = () => new TokenBucket(typingRule, clock.now())
+  const typists = createLru<TokenBucket>(rememberedTypists, newTypist)
 
   /** @throws not_found · not_participant */
   function participate(userId: string, conversationId: string): ConversationRow {
@@ -343,7 +345,7 @@ export function createChatService(core: Core, parts: ChatParts) {
       const { id } = conversation
       const otherId = otherOf(conversation, userId)
       const isOpen = conversation.state === 'open' && mayTalk(userId, otherId)
-      if (!mayType(`${userId}:${id}`) || !isOpen) return
+      if (!typists.memo(`${userId}:${id}`).take(clock.now()) || !isOpen) return
       const frame: TypingFrame = { type: 'typing', conversation_id: id, user_id: userId }
       hub.sendVolatile(otherId, frame)
     },
@@ -362,20 +364,6 @@ function otherOf(
 
 const urlsOf = (attachments: string) =>
   (JSON.parse(attachments) as Attachment[]).map(({ file_url }) => file_url)
-
-const typingRule = { burst: 5, millisecondsPerToken: 2_000 }
-const rememberedTypists = 10_000
-
-function createTypingThrottle(clock: Clock) {
-  const buckets = createLru<TokenBucket>(rememberedTypists)
-
-  return (key: string): boolean => {
-    const now = clock.now()
-    const bucket = buckets.get(key) ?? new TokenBucket(typingRule, now)
-    buckets.set(key, bucket)
-    return bucket.take(now)
-  }
-}
 
 /** Two users in the order in which a conversation names them. */
 const pairOf = (userId: string, otherId: string): [string, string] =>

@@ -132,39 +132,27 @@ export function createChatStore(orm: Orm) {
 
   return {
     find: (id: string): ConversationRow | undefined => conversation.get(id) ?? undefined,
-    findByPair: (userA: string, userB: string): ConversationRow | undefined =>
-      orm
-        .select(conversationFields)
-        .from(conversations)
-        .where(and(eq(conversations.userA, userA), eq(conversations.userB, userB)))
-        .get(),
+    findByPair(userA: string, userB: string): ConversationRow | undefined {
+      const pair = and(eq(conversations.userA, userA), eq(conversations.userB, userB))
+      return orm.select(conversationFields).from(conversations).where(pair).get()
+    },
     /** Also inserts both participants, and counts the conversation for both. */
     insert(row: ConversationRow) {
       insertConversation({ ...row, data: null })
-      const common = {
-        conversationId: row.id,
-        unreadCount: 0,
-        lastReadSeq: 0,
-        lastActivityId: row.id,
-        mutedUntil: null,
-        isArchived: 0,
-      }
-      for (const [userId, otherUserId] of [
-        [row.userA, row.userB],
-        [row.userB, row.userA],
-      ] as const) {
+      const { id, userA, userB } = row
+      const unread = { unreadCount: 0, lastReadSeq: 0, mutedUntil: null, isArchived: 0 }
+      const common = { conversationId: id, lastActivityId: id, ...unread }
+      for (const userId of [userA, userB]) {
+        const otherUserId = userId === userA ? userB : userA
         insertParticipant({ ...common, userId, otherUserId })
         countConversation.run(userId)
       }
     },
     /** The user as `viewerId` sees them; undefined for an unknown or deleted user. */
-    findPerson: (id: string, viewerId: string) =>
-      orm
-        .select(shownPerson)
-        .from(users)
-        .leftJoin(blocks, isBlockedFrom(viewerId))
-        .where(and(eq(users.id, id), isNull(users.deletedAt)))
-        .get(),
+    findPerson(id: string, viewerId: string) {
+      const person = orm.select(shownPerson).from(users).leftJoin(blocks, isBlockedFrom(viewerId))
+      return person.where(and(eq(users.id, id), isNull(users.deletedAt))).get()
+    },
     /** A user as the platform sees them.
      *  @param isDeletedToo whether to include deleted users */
     findParty: (id: string, isDeletedToo = false) => {
@@ -216,11 +204,8 @@ export function createChatStore(orm: Orm) {
       const noFile = { fileUrl: null, fileName: null, fileSize: null, fileType: null }
       const empty = { ...noFile, body: '', data: null, picture: null, attachments: null }
       const ofMessage = and(eq(messages.conversationId, conversationId), eq(messages.seq, seq))
-      orm
-        .update(messages)
-        .set({ ...empty, type: left, deletedAt: now })
-        .where(ofMessage)
-        .run()
+      const removed = { ...empty, type: left, deletedAt: now } as const
+      orm.update(messages).set(removed).where(ofMessage).run()
       const { unreadCount, lastReadSeq } = participants
       for (const userId of readersOf(message, conversation)) {
         const unread = orm

@@ -1,6 +1,7 @@
-import { and, eq } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { inboxes, participants } from '../../db/schema.ts'
+import { selectList } from '../../db/statements.ts'
 import type { ParticipantRow } from './store.ts'
 
 /** Conversations that a mail about unread messages looks at. */
@@ -69,6 +70,9 @@ export function createUnreadStore(orm: Orm) {
        (SELECT created_at FROM messages WHERE ${isUnread} ORDER BY seq LIMIT 1) AS since
      FROM messages WHERE ${isUnread} ORDER BY seq DESC LIMIT 1`,
   )
+  const participant = sqlite.prepare<ParticipantRow, [string, string]>(
+    `SELECT ${selectList(participants)} FROM participants WHERE user_id = ? AND conversation_id = ?`,
+  )
   const ofInbox = (userId: string) => eq(inboxes.userId, userId)
   const isMailed = sqlite.prepare<unknown, [string]>(
     'SELECT 1 FROM inboxes WHERE user_id = ? AND is_mailed',
@@ -89,13 +93,7 @@ export function createUnreadStore(orm: Orm) {
     listExcerpts: ({ conversationId, oldestSeq, senderId }: Mailable, limit: number): Excerpt[] =>
       excerpts.all(conversationId, oldestSeq, senderId, limit).reverse(),
     findParticipant: (userId: string, conversationId: string): ParticipantRow | undefined =>
-      orm
-        .select()
-        .from(participants)
-        .where(
-          and(eq(participants.userId, userId), eq(participants.conversationId, conversationId)),
-        )
-        .get(),
+      participant.get(userId, conversationId) ?? undefined,
     /** The newest message that the participant has not read.
      *  @param senderId the other user, or null when only notices count */
     findNewest: (

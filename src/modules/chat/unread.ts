@@ -26,13 +26,10 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
     if (!inbox || inbox.unreadCount === 0) return undefined
     const found = store.listMailable(userId, inbox.mailedThrough ?? '', clock.now())
     if (found.length === 0) return undefined
+    const newestIds = found.map(({ newestId }) => newestId)
     return {
       since: Math.min(...found.map(({ oldestAt }) => oldestAt)),
-      newestId:
-        found
-          .map(({ newestId }) => newestId)
-          .sort()
-          .at(-1) ?? '',
+      newestId: newestIds.sort().at(-1) ?? '',
       conversations: found.slice(0, maxPerMail).map((row) => ({
         id: row.conversationId,
         messages: store.listExcerpts(row, maxExcerpts).map(({ isNotice, text }) => ({

@@ -69,10 +69,8 @@ export function createFileStore(orm: Orm) {
       orm.update(messages).set({ picture: left }).where(eq(id, row.id)).run()
     }
     const known = new Set(found.map((row) => row.id))
-    clearOthers(
-      usedBy.filter((text) => !known.has(text)),
-      isOf,
-    )
+    const others = usedBy.filter((text) => !known.has(text))
+    clearOthers(others, isOf)
   }
 
   function clearOthers(usedBy: string[], isOf: IsOf): void {
@@ -115,18 +113,11 @@ export function createFileStore(orm: Orm) {
       return orm.select({ bytes }).from(files).where(eq(files.ownerId, ownerId)).get()?.bytes ?? 0
     },
     /** Files of an owner, except those that are being erased. */
-    listSomeOf: (ownerId: string, limit: number): FileRow[] =>
-      orm
-        .select()
-        .from(files)
-        .where(
-          and(
-            eq(files.ownerId, ownerId),
-            or(isNotNull(files.storedAt), isNotNull(files.unusedSince)),
-          ),
-        )
-        .limit(limit)
-        .all(),
+    listSomeOf(ownerId: string, limit: number): FileRow[] {
+      const isLeft = or(isNotNull(files.storedAt), isNotNull(files.unusedSince))
+      const own = and(eq(files.ownerId, ownerId), isLeft)
+      return orm.select().from(files).where(own).limit(limit).all()
+    },
     countOf: (ownerId: string): number => countRows(orm, files, eq(files.ownerId, ownerId)),
     /** Complete files of an owner that were not removed, newest first. */
     list: (ownerId: string, range: ListRange): Listing<FileRow> => {
@@ -139,14 +130,12 @@ export function createFileStore(orm: Orm) {
         list: ({ limit, offset, before }) => {
           const [createdAt, id] = before ?? []
           const beyond = sql`(${files.createdAt}, ${files.id}) < (${createdAt}, ${id})`
-          return orm
+          const rows = orm
             .select()
             .from(files)
             .where(before === undefined ? own : and(own, beyond))
-            .orderBy(desc(files.createdAt), desc(files.id))
-            .limit(limit)
-            .offset(offset)
-            .all()
+          const sorted = rows.orderBy(desc(files.createdAt), desc(files.id))
+          return sorted.limit(limit).offset(offset).all()
         },
         count: () => countRows(orm, files, own),
       })

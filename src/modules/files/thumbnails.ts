@@ -50,7 +50,7 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
     if (known) return await bodyOf(known).bytes()
     if (!isStored() || isDiskShort()) return undefined
     const made = await process(image, width)
-    if (made) await storage.write(key, once(made))
+    if (made) await storage.write(key, [made])
     return made
   }
 
@@ -81,7 +81,3 @@ const thumbnailKey = (id: string, width: number) =>
 
 // Bun accepts an async iterable as a body, although its types do not.
 const bodyOf = (bytes: FileBytes) => new Response(bytes as Blob)
-
-async function* once(bytes: Uint8Array) {
-  yield bytes
-}
