@@ -26,7 +26,6 @@ type AppOptions = {
   pipeline: Omit<PipelineOptions, 'findRoute' | 'peerOf' | 'openAnswers'>
   metrics: Metrics
   onAnswered: (answered: Answered) => void
-  /** Whether requests can be served: the database is writable and the process is not shutting down. */
   isReady: () => Promise<boolean>
   version: string
   mailPreferences: MailPreferences

@@ -113,7 +113,6 @@ export const origin = checked(
   (text) => httpUrl(text)?.origin === text,
 )
 
-/** Parses the public URL, and removes a trailing slash. */
 export function publicUrl(text: string): string {
   const url = httpUrl(text)
   if (url && url.pathname === '/' && !url.search && !url.hash && !url.username) return url.origin

@@ -15,7 +15,6 @@ const entry = <T>(fallback: string, parse: (text: string) => T) => ({
   isSecret: false,
 })
 
-/** An entry that may be absent. */
 const optional = <T>(parse: (text: string) => T) =>
   entry('', (text) => (text === '' ? undefined : parse(text)))
 
@@ -81,7 +80,7 @@ export type Environment = Record<string, string | undefined>
 
 export type Config = ReturnType<typeof configOf>
 
-/** Reads the configuration; an empty value counts as absent.
+/** An empty value counts as absent.
  *  @throws StartError with one line per mistake */
 export function readConfig(environment: Environment, isTerminal: boolean): Config {
   const mistakes: string[] = []
@@ -153,7 +152,6 @@ function configOf(values: Values, isTerminal: boolean) {
   return Object.freeze({
     port: values.PORT,
     host: values.HOST,
-    /** Without a trailing slash. */
     publicUrl,
     /** The host name of the public URL, without port; the issuer of access tokens. */
     issuer: hostname,
@@ -186,7 +184,6 @@ function configOf(values: Values, isTerminal: boolean) {
     files: Object.freeze({
       maxBytes: values.FILES_MAX_MB * megabyte,
       quotaBytes: values.FILES_QUOTA_MB * megabyte,
-      /** Undefined for the data directory. */
       bucket: values.FILES_S3_URL ?? filesWithin(values.REPLICA_S3_URL),
     }),
     backupBucket: values.BACKUP_S3_URL,
@@ -209,7 +206,6 @@ function configOf(values: Values, isTerminal: boolean) {
   })
 }
 
-/** The files of people are kept beside the log. */
 function filesWithin(bucket: Bucket | undefined): Bucket | undefined {
   return bucket && { ...bucket, prefix: `${bucket.prefix}/files`.replace(/^\//, '') }
 }

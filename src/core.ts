@@ -49,7 +49,6 @@ export type Purge = {
   ) => { last: string; count: number } | undefined
 }
 
-/** The interface of a module, used by `app.ts`, the socket channel, the job runner and account export and removal. */
 export type Module = {
   routes: AnyElysia
   frames?: ClientFrames
@@ -58,7 +57,6 @@ export type Module = {
   retention?: readonly RetentionRule[]
   /** Loads the data of an event in the form of REST; undefined when the subject was deleted. */
   eventData?: Partial<Record<EventType, (ids: DomainEvent['ids']) => object | undefined>>
-  /** Schemas of webhook payloads by event, for the API description. */
   webhooks?: Record<string, TSchema>
   /** A user's data in this module, by section, read while it is streamed. An iterator may yield undefined for a skipped
    *  row, so that other work can run. */
@@ -70,7 +68,6 @@ export type Module = {
   stop?: () => void
 }
 
-/** False when either user has blocked the other. */
 export type MayTalk = (userId: string, otherId: string) => boolean
 
 /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */

@@ -21,8 +21,7 @@ type Server = NonNullable<App['server']>
 /** `onFatal` is called when the port is lost. */
 type Parts = { app: App; channel: Channel; onFatal: (error: unknown) => void }
 
-/** Listens until `stop`. Reloads the certificate when its files change.
- *  @throws StartError with one line for the operator */
+/** Reloads the certificate when its files change. */
 export function listen({ config, clock, log }: Core, { app, channel, onFatal }: Parts) {
   const { host, tls } = config
   let port = config.port
@@ -108,7 +107,6 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
 
 type Stoppable = Pick<Server, 'stop' | 'pendingRequests'>
 
-/** Finishes running requests within a deadline and closes the other connections. */
 export async function stopServers(servers: Stoppable[]): Promise<void> {
   // Its promise would wait for idle keep-alive connections too.
   for (const server of servers) void server.stop()

@@ -17,8 +17,7 @@ import type { ReplicaStats } from './replication/replication.ts'
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** The metrics for Prometheus. Other modules count events through the functions returned here and do not depend on the
- *  library; gauges are read at each scrape.
+/** Gauges are read at each scrape.
  *  @param sharedMilliseconds for which scrapes share a result: collecting takes 3 ms and has no rate limit */
 export function createMetrics(version: string, clock: Clock, sharedMilliseconds = 1_000) {
   const registry = new Registry()
@@ -71,7 +70,6 @@ export function createMetrics(version: string, clock: Clock, sharedMilliseconds 
         ],
       })
     },
-    /** Also of a standby. */
     readMachine({ dataDir, tls }: Pick<Config, 'dataDir' | 'tls'>) {
       addReadings(registry, {
         hostline_disk_free_bytes: ['Free space on the disk.', () => freeBytesAt(dataDir)],
@@ -197,7 +195,6 @@ const commitBuckets = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5,
 ]
 
-/** Counts commits and syncs; times in milliseconds. */
 function countCommits(registry: Registry) {
   const registers = [registry]
   const duration = new Histogram({
@@ -245,12 +242,9 @@ function countJobs(registry: Registry) {
 }
 
 const loopPeriodMilliseconds = 50
-/** Limits the samples of one long delay. */
 const maxSamples = 1_000
 
-/** Measures the delay of the event loop with a timer. Choice: a histogram, because the runtime's own measure has quantiles
- *  that each reader would reset for the others.
- *  @returns the function that stops it */
+/** Choice: a histogram, because the runtime's own measure has quantiles that each reader would reset for the others. */
 function watchEventLoop(registry: Registry, clock: Clock): () => void {
   const delay = new Histogram({
     name: 'hostline_event_loop_delay_seconds',
@@ -272,8 +266,7 @@ function watchEventLoop(registry: Registry, clock: Clock): () => void {
   })
 }
 
-/** Process metrics with the usual names of Prometheus libraries. The library's own collection includes metrics that have no
- *  meaning on this runtime, and names that `promtool` rejects. */
+/** The library's own collection has metrics without a meaning on this runtime, and names that `promtool` rejects. */
 function readProcess(registry: Registry, version: string) {
   new Gauge({
     name: 'hostline_build_info',
@@ -313,7 +306,7 @@ function countOpenFiles() {
 
 type Readings = Record<string, readonly [help: string, read: () => number]>
 
-/** Registers metrics that are read at each scrape, by name with help text and reader. A name in `_total` is a counter. */
+/** Read at each scrape. A name in `_total` is a counter. */
 function addReadings(registry: Registry, readings: Readings) {
   for (const [name, [help, read]] of Object.entries(readings)) {
     const Kind: typeof Counter | typeof Gauge = name.endsWith('_total') ? Counter : Gauge

@@ -68,7 +68,6 @@ export type Substitutes = {
   /** Replaces `fdatasync` of the wal; receives the real one. */
   sync?: (real: () => Promise<void>) => Promise<void>
   maxPendingWrites?: number
-  /** Time for which scrapes of the metrics share one result. */
   metricsSharedMilliseconds?: number
   fileStorage?: FileStorage
   freeBytes?: () => number
@@ -78,7 +77,6 @@ export type Substitutes = {
   /** Replaces the rule that endpoints must use https and belong to a push service. */
   isAllowedPushEndpoint?: (endpoint: string) => boolean
   onStandby?: () => void
-  /** Restores the bucket for a try. */
   verifyReplica?: () => Promise<void>
   resolveHost?: ResolveHost
 }
@@ -247,7 +245,6 @@ export async function openService(
     core,
     connection,
     accounts,
-    /** Stops background work, waits for the last sync and closes the database. */
     async close() {
       await channel.drain()
       for (const module of modules) module.stop?.()
@@ -420,8 +417,7 @@ function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substit
   }
 }
 
-/** Serves until `stop` is called. A standby serves when it becomes the leader.
- *  @param isStandby follows another node first; requires a bucket to replicate from
+/** Serves until `stop` is called, a standby from when it leads.
  *  @throws StartError with one line for the operator */
 export async function serve(
   config: Config,
@@ -460,10 +456,8 @@ export async function serve(
     /** The link for creating the first admin, valid for 30 minutes; undefined when there is an admin. */
     setUpLink: setUpToken && `${config.publicUrl}/set-up#token=${setUpToken}`,
     service,
-    /** Resolves when the operator wants another node to lead. */
     handOver: replica?.handOver ?? new Promise<never>(() => {}),
     reloadCertificate: listener.reloadCertificate,
-    /** Finishes running requests, closes sockets with 1001, and makes everything durable. */
     async stop() {
       await channel.drain()
       await Promise.all([listener.stop(), stopServers([commands])])

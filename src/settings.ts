@@ -190,7 +190,6 @@ export const defaultSettings = (config: Config) =>
     settingNames.map((name) => [name, definitions[name].fallback(config)]),
   ) as SettingValues // each value comes from its definition
 
-/** The address in the app of a conversation, ticket or notification; undefined without a template for it. */
 export const linkTo = (links: SettingValues['links'], what: Linked, id: string) =>
   links[what]?.replaceAll('{id}', encodeURIComponent(id))
 type Linked = 'conversation' | 'ticket' | 'notification'

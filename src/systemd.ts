@@ -9,7 +9,6 @@ const closeOnExec = 0o2000000
 
 export type Notify = (message: string) => void
 
-/** @returns undefined without NOTIFY_SOCKET */
 export function openNotify(address: string | undefined): Notify | undefined {
   if (!address || process.platform !== 'linux') return undefined
   const { symbols } = dlopen('libc.so.6', {

@@ -13,7 +13,7 @@ type ChannelDoc = {
 
 const schemaFormat = 'application/schema+json;version=draft-07'
 
-/** The AsyncAPI 3.0 description of a WebSocket channel, made from the schemas that also type and check its frames. */
+/** Made from the schemas that also type and check the frames. */
 export function describeChannel(channel: ChannelDoc, version: string, publicUrl: string) {
   const { lift, schemas } = createSchemas()
   const exampleOf = createExamples(schemas)

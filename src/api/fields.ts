@@ -47,12 +47,11 @@ type Annotations = {
   examples?: unknown[]
 }
 
-/** Text with its own check, which returns the problem. The API description shows the annotations. */
+/** `check` returns the problem; the API description shows the annotations. */
 export function CheckedText(check: Check, annotations: Annotations = {}): TUnsafe<string> {
   return Type.Unsafe<string>({ ...annotations, type: 'string', [Kind]: 'Text', [checkKey]: check })
 }
 
-/** Text that follows `rule`; lengths count code points. */
 export function Text(rule: TextRule, annotations: Annotations = {}) {
   const { min, max } = rule
   const bounds = { ...(min !== undefined && { minLength: min }), maxLength: max }
@@ -84,7 +83,6 @@ export const Email = (description = 'The e-mail address of the account.') =>
     examples: [samples.guest.email],
   })
 const isId = formed((text) => parseId(text) !== undefined, 'id')
-/** A ULID, or the UUID of the same 128 bits. */
 export const Id = (annotations: Annotations = {}) => CheckedText(isId, annotations)
 const isPersonId = formed((text) => (parseExternalId(text) ?? parseId(text)) !== undefined, 'id')
 /** A person in the service feed: an id, or `ext:` and an external id. */
@@ -122,7 +120,6 @@ export const ClientId = Text(
   },
 )
 
-/** ISO 8601 UTC with milliseconds. */
 export const Timestamp = Type.String({ format: 'date-time', examples: [samples.time] })
 
 export const described = <T extends TSchema>(schema: T, description: string): T => ({
@@ -130,12 +127,10 @@ export const described = <T extends TSchema>(schema: T, description: string): T 
   description,
 })
 
-/** A whole number. */
 export const Count = (example: number, description?: string) =>
   Type.Integer({ ...(description !== undefined && { description }), examples: [example] })
 export const Flag = (description: string, ...examples: boolean[]) =>
   Type.Boolean({ description, ...(examples.length > 0 && { examples }) })
-/** Text with an example. */
 export const Sample = (example: string, more: Annotations | string = {}) =>
   Type.String({ ...(typeof more === 'string' ? { description: more } : more), examples: [example] })
 
@@ -165,7 +160,6 @@ export const PersonWithAvatar = ({ id, name, avatarUrl }: SamplePerson) =>
     { examples: [{ id, display_name: name, avatar_url: avatarUrl }] },
   )
 
-/** Optional fields of files and messages, for images whose size is known. */
 export const pictureFields = {
   width: Type.Optional(
     Type.Integer({ description: 'Pixels of an image as it is displayed.', examples: [1_600] }),
@@ -188,7 +182,6 @@ export const OptionalExternalId = (example: string) =>
 
 export const UnreadCount = Schema('UnreadCount', { count: Type.Integer({ examples: [3] }) })
 
-/** Options of an object that ignores unknown fields. By default Elysia refuses them. */
 export const open = { additionalProperties: true } as const
 
 /** A request body. Unknown fields are ignored. */
@@ -237,7 +230,6 @@ function createCheck(schema: TSchema): (value: unknown) => boolean {
   return (value) => compiled().Check(value)
 }
 
-/** @returns a function that throws validation_error, naming each invalid field */
 export function createGuard(schema: TSchema): (value: unknown) => void {
   const check = createCheck(schema)
   return (value) => {
@@ -256,8 +248,7 @@ TypeRegistry.Set<TSchema>('Refined', (schema, value) => {
   return refined?.check(value) === true && Object.keys(refined.problems(value)).length === 0
 })
 
-/** An object with rules across fields. `problems` returns the invalid fields; it also runs when single fields are missing
- *  or invalid. */
+/** `problems` also runs when single fields are missing or invalid. */
 export function Refined<T extends TObject>(
   object: T,
   problems: (value: Partial<Static<T>>) => FieldProblems,
@@ -267,7 +258,6 @@ export function Refined<T extends TObject>(
     [Kind]: 'Refined',
     [refinementKey]: {
       check: createCheck(object),
-      // Called only for objects; `problems` must expect missing and invalid fields.
       problems: (value) => problems(value as Partial<Static<T>>),
     } satisfies Refinement,
   })
@@ -276,8 +266,7 @@ export function Refined<T extends TObject>(
 /** Limits the response to a body full of mistakes; the longest list in a body has as many entries. */
 const maxProblems = 1_000
 
-/** The problems of an invalid value, each under its path, such as `data.amount` or `user_ids.3`. A problem of the whole
- *  value has the key `body`. */
+/** By path, such as `data.amount` or `user_ids.3`; `body` for the whole value. */
 export function fieldProblems(schema: TSchema, value: unknown): FieldProblems {
   if (!isObject(value)) return { body: problem('not_an_object') }
   const refined = refinementOf(schema)
@@ -291,8 +280,7 @@ function refinementOf(schema: TSchema) {
   return (schema as TSchema & WithRefinement)[refinementKey]
 }
 
-/** Yields the errors in a value. TypeBox only reports "neither matches" for a nullable field, so this yields the errors
- *  of its non-null branch instead. */
+/** TypeBox only reports "neither matches" for a nullable field, so this yields the errors of its non-null branch. */
 function* leafErrors(schema: TSchema, value: unknown, path = ''): Generator<ValueError> {
   for (const error of Value.Errors(schema, value)) {
     const fullPath = path + error.path

@@ -9,12 +9,10 @@ const rateHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-
 export type SuccessAnswer = { description: string; headers: Json; content?: JsonContent }
 export type JsonContent = { 'application/json': { schema: object } }
 
-/** The name of an example, and the fields that differ from the example of the schema. */
 type Example = { name: string; change?: Json | undefined }
 
 type SharedError = { kinds: Set<ErrorKind>; isLimited: boolean; status: number }
 
-/** Collects the shared parts of the operations: schemas with a title, error responses, headers. */
 export function createComponents() {
   const { lift, schemas } = createSchemas()
   const exampleOf = createExamples(schemas)

@@ -1,9 +1,7 @@
 import { isObject } from './fields.ts'
 import type { Json } from './openapi-schemas.ts'
 
-/** Composes the example of a schema from the examples of its parts. An example of the schema itself takes precedence. A
- *  union uses its first branch that is not null.
- *  @param components the referenced schemas, by name
+/** Composed of the examples of its parts unless the schema has its own. A union uses its first branch that is not null.
  *  @throws Error for a text without an example */
 export function createExamples(components: Json) {
   function exampleOf(schema: Json, name: string): unknown {
@@ -32,11 +30,9 @@ export function createExamples(components: Json) {
   return exampleOf
 }
 
-/** A property with an empty list of examples is omitted. */
 const isShown = ([, { examples }]: [string, Json]) =>
   !Array.isArray(examples) || examples.length > 0
 
-/** An example with the fields of another one, also inside objects. */
 export function merged(example: unknown, other: unknown): unknown {
   if (!isObject(example) || !isObject(other)) return other
   const fields = Object.entries(other).map(([name, value]) => [name, merged(example[name], value)])

@@ -16,8 +16,7 @@ const tokenRefusals = [
 /** The errors of operations that accept a password in place of a confirmation. */
 const passwordRefusals = ['invalid_credentials', 'login_throttled', 'quota_exceeded'] as const
 
-/** Describes the access and the rate limit of an operation, as text and as extension fields, from the options that the
- *  pipeline enforces. */
+/** From the options that the pipeline enforces. */
 export function policyOf(route: DescribedRoute, limits: RateLimits, description?: string) {
   const allowed = allowedOf(route)
   const counted = countedBy(route, limits)

@@ -7,7 +7,7 @@ const prefix = '#/components/schemas/'
 export function createSchemas() {
   const schemas: Record<string, Json> = {}
 
-  /** The JSON form of a schema. A schema with a title becomes a component of that name, wherever it appears.
+  /** A schema with a title becomes a component of that name, wherever it appears.
    *  @throws Error for two different schemas with one title */
   function lift(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(lift)
@@ -29,7 +29,6 @@ export function createSchemas() {
     return { $ref: prefix + title, ...differences(lifted, known) }
   }
 
-  /** Gives fields without words of their own those of their name. */
   function describeFields({ properties }: Json) {
     if (properties === undefined) return
     const fields = properties as Record<string, Json>
@@ -74,8 +73,7 @@ function literalsOf({ anyOf, ...rest }: Json): Json | undefined {
     : undefined
 }
 
-/** The schema of a body without unknown fields, so that compilers of generated clients find misspelt ones. The server
- *  ignores unknown fields. */
+/** Without unknown fields, which the server ignores, so that compilers of generated clients find misspelt ones. */
 export const closed = (schema: object): Json =>
   JSON.parse(
     JSON.stringify(schema, (keyword, value) =>

@@ -27,8 +27,7 @@ type Described = {
 
 const sourcePath = '/routes'
 
-/** The OpenAPI 3.1 description of the routes of an application's parts, from the output of the swagger plugin. Adds the
- *  security, the error responses and the common headers of each operation, from the options that the pipeline enforces. */
+/** Adds what the pipeline enforces to the output of the swagger plugin: security, error responses, common headers. */
 export async function describeApi(parts: readonly AnyElysia[], described: Described) {
   const { version, publicUrl, limits, webhooks } = described
   const routes: AnyElysia = new Elysia()
@@ -145,7 +144,6 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
 
 type Parameter = Json & { in: string; name: string }
 
-/** Describes a parameter of the path by its name, or for `id` by the segment before it. */
 function withWords(parameter: Parameter, { path, access }: DescribedRoute): Parameter {
   const { in: place, name } = parameter
   if (place !== 'path') return parameter
@@ -161,7 +159,6 @@ function withWords(parameter: Parameter, { path, access }: DescribedRoute): Para
 
 const singular = (segment: string) => segment.replace(/ies$/, 'y').replace(/s$/, '')
 
-/** The values that `X-Error-Reason` may have, by status. */
 function reasonsOf(kinds: ErrorKind[]) {
   const refusals = kinds.map((kind) => new AppError(kind)).filter(({ reason }) => reason)
   const byStatus = Map.groupBy(refusals, ({ status }) => status)

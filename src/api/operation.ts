@@ -39,19 +39,16 @@ type Described = {
 type More = {
   /** Failures beyond those that follow from the route itself (access, limit, body). */
   errors?: ErrorKind[]
-  /** Query parameters, optional but for those that `required` names. */
   query?: Record<string, TSchema>
   required?: readonly string[]
   headers?: Record<string, TSchema>
   successHeaders?: Record<string, { description: string; schema: { type: 'string' } }>
   /** Fields of the response example that differ from the example of its schema. */
   example?: object
-  /** The largest file, for a route that reads a file from its body itself. */
   maxFileBytes?: number
 }
 
-/** Creates the options of routes with the same access. Each route adds its operation id (the method name in generated
- *  clients), its text (the first sentence is the summary), its success responses and its own options. The pipeline sets the
+/** The id is the method name in generated clients, the first sentence of the text the summary. The pipeline sets the
  *  status. Responses are not validated at run time: a test compares them with the description. */
 export function operations(tag: Tag, { access, limit = 'default', scope, confirm }: Preset) {
   const operation = <Body extends TSchema = never>(
@@ -89,7 +86,6 @@ export const hidden = {
   detail: { hide: true },
 }
 
-/** For commands on this machine, which are not part of the API description. */
 export const forCommands = (status = 200) => ({
   access: 'operator' as const,
   limit: 'none' as const,

@@ -158,7 +158,6 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       const which = and(eq(auditLog.action, action), some)
       return orm.select().from(auditLog).where(which).orderBy(desc(auditLog.id)).limit(1).get()
     },
-    /** The details of the newest entry of an action, unless it is older than a day. */
     findRecentDetails(action: AuditAction): Record<string, string> | undefined {
       const row = this.findLatest(action)
       return row?.details && clock.now() - row.at <= day ? JSON.parse(row.details) : undefined
@@ -171,8 +170,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       return found.flatMap((row) => row.ip ?? [])
     },
     eachBy: (userId: string) => eachOf(orm, auditLog, 'id', eq(auditLog.actorId, userId)),
-    /** Replaces the addresses of a deleted user with keyed hashes. The rows stay as evidence. The triggers allow only this
-     *  update. */
+    /** Replaces addresses with keyed hashes, the only update that the triggers allow: the rows stay as evidence. */
     erase(userId: string, limit: number, after?: string): string | undefined {
       const hashAddress = loadAddressHash(orm)
       const rows = listBy(userId, limit, after)

@@ -75,9 +75,7 @@ export async function writePaced(path: string, pieces: AsyncIterable<Uint8Array>
   }
 }
 
-/** Checks a database and turns it into a single file without a wal.
- *  @param name the database's name in messages to the operator
- *  @throws Error that describes the damage */
+/** @throws Error that describes the damage */
 export function intoOneFile(path: string, name: string): void {
   check(path, name, (database) => database.run('PRAGMA journal_mode = DELETE'))
 }
@@ -112,7 +110,6 @@ function mustHaveWholePages(database: Database, path: string) {
   if (statSync(path).size % pageBytes !== 0) throw new Error('it is damaged: it is cut off')
 }
 
-/** Returns the first integrity problem in one line, or undefined when the database is whole. */
 export function integrityProblem(database: Database): string | undefined {
   const found = database.query('PRAGMA integrity_check(1)').values()[0]?.[0]
   if (found !== 'ok') return String(found).replace('*** in database main ***\n', '')

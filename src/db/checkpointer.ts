@@ -12,7 +12,6 @@ type CheckpointerOptions = {
   path: string
   worker: URL
   log: Log
-  /** Called when a sync failed, as in the writer. */
   onFatal: (error: unknown) => void
   /** Queues commits without blocking the loop, until `release`. */
   hold: () => void

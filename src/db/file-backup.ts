@@ -55,7 +55,6 @@ function hasTable(database: Database, name: string): boolean {
   return database.query(query).get(name) !== null
 }
 
-/** @returns whether the file exists with the expected size */
 async function packOne(database: Database, { id, size }: Stored, directory: string) {
   const file = isFileKey(id) ? await openUnlinked(join(directory, id)) : undefined
   if (!file) return false
@@ -99,8 +98,7 @@ async function verify(database: Database) {
   for await (const file of throttled(files)) await readPieces(database, file, async () => {})
 }
 
-/** Passes the pieces of a file to `take`.
- *  @throws Error when the size or the hash of the whole file does not match */
+/** @throws Error when the size or the hash of the whole file does not match */
 async function readPieces(
   database: Database,
   { id, size, sha256 }: Packed,
@@ -121,9 +119,8 @@ async function readPieces(
   }
 }
 
-/** Extracts the files of a copied backup into a new directory and checks each one.
- *  @returns true for a backup, even one with no files; false for a plain database
- *  @throws Error when a file is damaged */
+/** Extracts the files into a new directory and checks each one.
+ *  @returns true for a backup, even one with no files; false for a plain database */
 export async function unpackFiles(copy: string, directory: string): Promise<boolean> {
   const database = openErasing(copy)
   try {
@@ -152,8 +149,7 @@ async function unpackOne(database: Database, file: Packed, directory: string) {
   }
 }
 
-/** Replaces a directory. The old one is kept under `aside` unless it is empty.
- *  @returns the path of the kept directory, if any */
+/** @returns the path under which the old one is kept, unless it is empty */
 export function replaceDirectory(path: string, by: string, aside: string): string | undefined {
   const isKept = existsSync(path) && readdirSync(path).length > 0
   if (isKept) renameSync(path, aside)

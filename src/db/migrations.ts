@@ -47,7 +47,6 @@ export function migrate(
   }
 }
 
-/** @throws StartError for a database of another version or program */
 export function mustBeCurrent(sqlite: Database, path: string): void {
   if (knownVersion(sqlite, path) === migrations.length) return
   throw new StartError(
@@ -55,8 +54,7 @@ export function mustBeCurrent(sqlite: Database, path: string): void {
   )
 }
 
-/** Returns the version of a database; 0 for an empty one.
- *  @throws StartError for a database of a newer, an unreleased or another program */
+/** @returns 0 for an empty database */
 export function knownVersion(sqlite: Database, path: string, steps = migrations): number {
   const version = versionOf(sqlite)
   const isOurs = pragma(sqlite, 'application_id') === applicationId
@@ -103,8 +101,7 @@ function mustBeKnown(version: number, path: string, { length }: readonly string[
 // https://www.sqlite.org/fileformat.html, 1.3
 const versionOffset = 60
 
-/** Like `knownVersion`, but reads only the file header, which needs no disk space. Ignores the wal.
- *  @throws StartError for a newer database */
+/** Like `knownVersion`, but reads only the file header, which needs no disk space. Ignores the wal. */
 export function mustBeServable(path: string): void {
   const header = Buffer.alloc(versionOffset + 4)
   const file = openSync(path, 'r')

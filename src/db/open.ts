@@ -29,7 +29,6 @@ export type Connection = {
 
 export const databaseFile = 'hostline.db'
 export const lockFile = 'hostline.lock'
-/** The state of a replicated directory. */
 export const replicaStateFile = 'replica.json'
 /** The copy of a standby. Its name differs, so that commands do not use it as a database. */
 export const replicaCopyFile = 'replica.db'
@@ -59,9 +58,8 @@ const advice: Record<string, string> = {
 
 export class DirectoryInUse extends StartError {}
 
-/** Locks the data directory for the one process that writes in it, and creates it if there is none.
- *  @returns the function that unlocks it
- *  @throws StartError with one line for the operator */
+/** Locks the data directory for the one process that writes in it.
+ *  @returns the function that unlocks it */
 export function takeDirectory(directory: string): () => void {
   prepareDirectory(directory)
   const unlock = lockDirectory(directory, lockWaitMilliseconds)
@@ -72,14 +70,11 @@ export function takeDirectory(directory: string): () => void {
 type OpenOptions = {
   /** Unlocks the directory if this process has locked it already; called when the connection closes. */
   unlock?: (() => void) | undefined
-  /** Migrates the database to this version, or refuses another version. */
   prepare?: typeof migrate
   log?: Log
 }
 
-/** Opens the database for the one process that writes in it, and creates it if needed. Commits do not wait for the disk
- *  here; the writer syncs the wal.
- *  @throws StartError with one line for the operator */
+/** Commits do not wait for the disk here; the writer syncs the wal. */
 export function openForServer(
   directory: string,
   { unlock = takeDirectory(directory), prepare = migrate, log }: OpenOptions = {},
@@ -261,10 +256,8 @@ export function explainFailure(error: unknown): string {
   return advice[code ?? ''] ?? message
 }
 
-/** Locks the data directory: an exclusive transaction on a small file beside the database. The kernel releases it
- *  however the process dies.
- *  @returns the function that unlocks it, or undefined when another process still holds it after `waitMilliseconds`
- *  @throws StartError when the file cannot be used */
+/** An exclusive transaction, which the kernel ends however the process dies.
+ *  @returns the function that unlocks it; undefined when another process still holds it after `waitMilliseconds` */
 export function lockDirectory(directory: string, waitMilliseconds: number) {
   const path = join(directory, lockFile)
   let lock: Database | undefined

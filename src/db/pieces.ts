@@ -3,9 +3,7 @@ import type { Write } from './writer.ts'
 
 type Options = { size?: number; isStopping?: () => boolean; restMilliseconds?: number }
 
-/** Splits a long write into several, so that other writes run in between. Calls `next` with the maximum number of rows and
- *  its previous result, until it returns undefined or `isStopping`.
- *  @param options.restMilliseconds between two writes
+/** Splits a long write, so that others run in between: calls `next` with its previous result until it returns undefined.
  *  @returns the last result that was not undefined */
 export async function inPieces<T>(
   write: Write,
@@ -21,7 +19,6 @@ export async function inPieces<T>(
   }
 }
 
-/** Files are read and written in pieces of this size. */
 export const pieceBytes = 1_024 * 1_024
 
 /** Pauses half of the time, to leave disk and cores to the server. */

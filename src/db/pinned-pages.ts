@@ -44,7 +44,6 @@ export function pinPages(databasePath: string, wal: WalReader) {
   }
 }
 
-/** Reads the page size and count, from the database file if the wal is empty. */
 function sizeOf({ databaseFile }: WalReader, { frame, pageSize, pages }: WalIndex) {
   if (frame > 0) return { pageSize, pages }
   const header = Buffer.alloc(databaseHeaderBytes)

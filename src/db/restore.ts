@@ -31,12 +31,10 @@ type Options = {
   isForced: boolean
   /** The new name of the replaced database, or copy of a standby, in the same directory. Its files are kept beside it. */
   asideName: string
-  /** Called once the new database is in place. */
   whenInPlace?: (() => void) | undefined
 }
 
 export type RestoreSource = {
-  /** The source's name in messages to the operator. */
   name: string
   /** Writes one whole database file, and the uploaded files into a new directory.
    *  @returns true if the source includes files, even when there were none */
@@ -107,8 +105,7 @@ function putFiles(directory: string, staged: string, aside: string) {
   return replaceDirectory(path, staged, `${aside.replace(/\.db$/, '')}-files`)
 }
 
-/** Keeps the database, or else the copy of a standby.
- *  @returns `aside`, if there was one */
+/** Keeps the database, or else the copy of a standby, as `aside`. */
 function keepFormer(path: string, copy: string, aside: string): string | undefined {
   if (hasData(path)) {
     keepAside(path, aside)

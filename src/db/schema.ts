@@ -16,7 +16,6 @@ import * as words from '../lib/vocabulary.ts'
 
 /** Every table of the database. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
 
-/** A file attached to a text, in the form of the upload's response. */
 export type Attachment = {
   id: string
   file_url: string
@@ -61,8 +60,7 @@ export const users = sqliteTable(
     locale: text('locale', { enum: locales }).notNull(),
     role: text('role', { enum: words.roles }).notNull(),
     emailVerified: integer('email_verified', { mode: 'boolean' }).notNull().default(false),
-    /** The account was registered with an address that was never verified, so it has no claim to that address. A trigger
-     *  clears the flag when the address is verified. */
+    /** Registered with an address that was never verified. A trigger clears the flag when it is. */
     isProvisional: integer('is_provisional', { mode: 'boolean' }).notNull().default(false),
     passwordHash: text('password_hash').notNull(),
     createdAt: time('created_at').notNull(),
@@ -70,7 +68,7 @@ export const users = sqliteTable(
     externalId: text('external_id'),
     emailBouncedAt: time('email_bounced_at'),
     quietHours: text('quiet_hours', { mode: 'json' }).$type<QuietHours>(),
-    /** The account is deleted. The row stays without personal data, because messages refer to it. */
+    /** The row stays without personal data, because messages refer to it. */
     deletedAt: time('deleted_at'),
   },
   (table) => [
@@ -114,7 +112,6 @@ export const sessions = sqliteTable(
     revokedAt: time('revoked_at'),
     /** When the user last re-authenticated in this session; the login itself does not count. */
     confirmedAt: time('confirmed_at'),
-    /** Begun by the platform, whose external ids the session may use. */
     isByPlatform: integer('is_by_platform', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [
@@ -133,7 +130,7 @@ export const refreshTokens = sqliteTable(
     parentHash: text('parent_hash'),
     expiresAt: time('expires_at').notNull(),
     consumedAt: time('consumed_at'),
-    /** SHA-256 in hex of the idempotency key of the request that consumed the token. */
+    /** Of the idempotency key of the request that consumed the token. */
     keyHash: text('key_hash'),
   },
   (table) => [
@@ -148,7 +145,6 @@ export const signingKeys = sqliteTable(
   {
     kid: text('kid').primaryKey(),
     state: text('state', { enum: words.keyStates }).notNull(),
-    /** PKCS #8 in PEM. */
     privateKey: text('private_key').notNull(),
     publicJwk: text('public_jwk', { mode: 'json' }).notNull(),
     createdAt: time('created_at').notNull(),
@@ -188,7 +184,6 @@ export const totpFactors = sqliteTable(
     userId: key('user_id', () => users.id, 'cascade'),
     /** Base32. An unconfirmed factor has the secrets of the last calls, separated by spaces. */
     secret: text('secret').notNull(),
-    /** Null until the first code has proved that the authenticator works. */
     confirmedAt: time('confirmed_at'),
     /** The time step of the newest used code: that code and older ones are refused. */
     lastStep: integer('last_step').notNull().default(0),
@@ -247,7 +242,6 @@ export const textUsage = sqliteTable(
   (table) => [index('text_usage_day').on(table.day)],
 )
 
-/** The audit log: append-only, without secrets. */
 export const auditLog = sqliteTable(
   'audit_log',
   {
@@ -277,8 +271,7 @@ export const outbox = sqliteTable(
   {
     id: text('id').primaryKey(),
     kind: text('kind').notNull(),
-    /** The webhook or push service that receives it, else ''. Each receiver has slots of its own, so that a hanging one does
-     *  not block the others. */
+    /** The webhook or push service that receives it, else ''. Each receiver has slots of its own. */
     receiver: text('receiver').notNull().default(''),
     payload: text('payload', { mode: 'json' }).notNull(),
     createdAt: time('created_at').notNull(),
@@ -297,14 +290,12 @@ export const outbox = sqliteTable(
   ],
 )
 
-/** Idempotency keys of requests that create things without a key of their own. */
 export const idempotencyKeys = sqliteTable(
   'idempotency_keys',
   {
     /** SHA-256 of the client, the kind of thing and the key. */
     hash: text('hash').primaryKey(),
     contentHash: text('content_hash').notNull(),
-    /** The id of what was created. */
     targetId: text('target_id').notNull(),
     createdAt: time('created_at').notNull(),
   },
@@ -381,7 +372,6 @@ export const conversations = sqliteTable(
     /** `seq` of the oldest message that is kept. No number from here to `lastSeq` is missing. */
     firstSeq: integer('first_seq').notNull().default(1),
     createdAt: time('created_at').notNull(),
-    /** Only the platform writes to a read-only conversation. */
     state: text('state', { enum: words.conversationStates }).notNull().default('open'),
     data: text('data'),
   },
@@ -401,10 +391,8 @@ export const participants = sqliteTable(
     otherUserId: personId('other_user_id'),
     unreadCount: integer('unread_count').notNull().default(0),
     lastReadSeq: integer('last_read_seq').notNull().default(0),
-    /** The id of the newest message, or of the conversation while it is empty. It orders the list and finds
-     *  conversations with activity since a given message. */
+    /** The id of the newest message, or of the conversation while it is empty. */
     lastActivityId: text('last_activity_id').notNull(),
-    /** The conversation causes no pushes until this time. */
     mutedUntil: time('muted_until'),
     /** 1 while the user has archived the conversation; a new message clears it. */
     isArchived: integer('is_archived').notNull().default(0),
@@ -417,22 +405,18 @@ export const participants = sqliteTable(
   ],
 )
 
-/** Totals of the conversation list, so that the cost of a badge does not grow with the list. A trigger in the migration moves
- *  archived conversations between them. */
+/** Without them a badge would cost more the longer the list. A trigger moves archived conversations between them. */
 export const inboxes = sqliteTable('inboxes', {
   userId: personKey('user_id'),
-  /** Without archived conversations. */
   conversationCount: integer('conversation_count').notNull(),
   archivedCount: integer('archived_count').notNull().default(0),
   /** The sum over the user's conversations, except archived ones. */
   unreadCount: integer('unread_count').notNull().default(0),
-  /** The id of the newest message that was mailed because it was unread. */
   mailedThrough: text('mailed_through'),
   /** Unread messages were mailed and the user has not come back since. */
   isMailed: integer('is_mailed', { mode: 'boolean' }).notNull().default(false),
 })
 
-/** Messages of a host to all followers, with their delivery progress. */
 export const broadcasts = sqliteTable(
   'broadcasts',
   {
@@ -442,7 +426,6 @@ export const broadcasts = sqliteTable(
     clientId: text('client_id'),
     recipientsCount: integer('recipients_count').notNull(),
     deliveredCount: integer('delivered_count').notNull().default(0),
-    /** Delivery progress: every follower up to this id has the message. */
     lastFollowerId: text('last_follower_id').notNull().default(''),
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),
@@ -462,7 +445,6 @@ export const messages = sqliteTable(
     /** Rises by 1 within the conversation, in commit order. Only the oldest messages are forgotten, so there are no gaps. */
     seq: integer('seq').notNull(),
     id: text('id').notNull().unique(),
-    /** Null for a notice of the platform. */
     senderId: text('sender_id'),
     type: text('type', { enum: words.messageTypes }).notNull(),
     body: text('body').notNull(),
@@ -474,7 +456,6 @@ export const messages = sqliteTable(
     /** The broadcast that this message is a copy of. The sender gets no event for each copy. */
     broadcastId: text('broadcast_id').references(() => broadcasts.id),
     createdAt: time('created_at').notNull(),
-    /** When the text was removed. The row stays, so that `seq` has no gap. */
     deletedAt: time('deleted_at'),
     /** 1 for a notice that neither counts as unread nor is pushed. */
     isSilent: integer('is_silent').notNull().default(0),
@@ -526,8 +507,8 @@ type Said = Pick<
 
 // Moderation
 
-/** Blocks between users. Each makes two rows, one per side, so that one look-up answers for both. `id` and `blockedAt`
- *  are null on the side that did not block. WITHOUT ROWID in the migration. */
+/** Two rows for a block, so that one look-up answers for both sides; `id` and `blockedAt` are null on the side
+ *  that did not block. WITHOUT ROWID in the migration. */
 export const blocks = sqliteTable(
   'blocks',
   {
@@ -551,7 +532,6 @@ export const reports = sqliteTable(
     id: text('id').primaryKey(),
     reporterId: personId('reporter_id'),
     reportedId: personId('reported_id'),
-    /** Null when the report is about the person. */
     messageId: text('message_id'),
     /** The id of the reported message, else of the person. */
     targetId: text('target_id').notNull(),
@@ -577,7 +557,6 @@ export const reports = sqliteTable(
     index('reports_status_id').on(table.status, table.id),
     index('reports_reporter').on(table.reporterId, table.id),
     index('reports_reported').on(table.reportedId, table.id),
-    // The messages that retention keeps.
     index('reports_open_message')
       .on(table.messageId)
       .where(sql.raw("status = 'open' AND message_id IS NOT NULL")),
@@ -600,9 +579,7 @@ export const files = sqliteTable(
     type: text('type').notNull(),
     /** Whether the first bytes match a type that is safe to display in a browser. */
     isInline: integer('is_inline', { mode: 'boolean' }).notNull(),
-    /** The size and placeholder of a JPEG, PNG, WebP or GIF, as JSON. */
     picture: text('picture'),
-    /** The EXIF orientation of an image; 1 for other files. */
     orientation: integer('orientation').notNull().default(1),
     /** Null until the upload is complete, and while the file is erased. */
     storedAt: time('stored_at'),
@@ -650,9 +627,7 @@ export const webhooks = sqliteTable('webhooks', {
   formerSecret: text('former_secret'),
   formerSecretUntil: time('former_secret_until'),
   failingSince: time('failing_since'),
-  /** When an admin, or five days of failures, disabled it. */
   disabledAt: time('disabled_at'),
-  /** Events dropped because too many were waiting. */
   droppedCount: integer('dropped_count').notNull().default(0),
   createdAt: time('created_at').notNull(),
 })
@@ -679,7 +654,6 @@ export const webhookDeliveries = sqliteTable(
   ],
 )
 
-/** Domains, addresses and networks from which nobody may register or log in. */
 export const bans = sqliteTable(
   'bans',
   {
@@ -689,7 +663,6 @@ export const bans = sqliteTable(
     value: text('value').notNull(),
     reason: text('reason'),
     createdAt: time('created_at').notNull(),
-    /** Null for ever. */
     until: time('until'),
   },
   (table) => [
@@ -705,7 +678,6 @@ export const deliveries = sqliteTable(
     userId: ownerId('user_id'),
     id: text('id').notNull(),
     channel: text('channel', { enum: words.deliveryChannels }).notNull(),
-    /** The type of the notification, or the kind of the job. */
     kind: text('kind').notNull(),
     state: text('state', { enum: words.deliveryStates }).notNull(),
     attempts: integer('attempts').notNull(),
@@ -732,7 +704,6 @@ export const tickets = sqliteTable(
     n: integer('n').primaryKey(),
     id: text('id').notNull().unique(),
     userId: personId('user_id'),
-    /** Rises per owner; forgotten tickets leave gaps. */
     userSeq: integer('user_seq').notNull(),
     subject: text('subject').notNull(),
     status: text('status', { enum: words.ticketStatuses }).notNull(),
@@ -818,7 +789,6 @@ export const ticketNotes = sqliteTable(
     authorId: personId('author_id'),
     body: text('body').notNull(),
     createdAt: time('created_at').notNull(),
-    /** When the author last changed the text. */
     editedAt: time('edited_at'),
     /** Files, in the form of the upload's response. */
     attachments: text('attachments', { mode: 'json' }).$type<readonly Attachment[]>(),
@@ -832,7 +802,6 @@ export const ticketHistory = sqliteTable(
     id: text('id').primaryKey(),
     ticketId: reference('ticket_id', () => tickets.id),
     at: time('at').notNull(),
-    /** Null for automatic changes. */
     actorId: text('actor_id').references(() => users.id),
     field: text('field', { enum: words.ticketFields }).notNull(),
     from: text('from_value'),
@@ -848,7 +817,6 @@ export const cannedReplies = sqliteTable('canned_replies', {
   id: text('id').primaryKey(),
   title: text('title').notNull(),
   body: text('body').notNull(),
-  /** Null for any language. */
   locale: text('locale', { enum: locales }),
 })
 
@@ -865,7 +833,6 @@ export const notifications = sqliteTable(
     title: text('title').notNull(),
     body: text('body').notNull(),
     data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
-    /** A repeated event with the same key creates no notification. */
     dedupeKey: text('dedupe_key'),
     /** False when the user gets this type only by push or mail. The row is then hidden, and kept only for deduplication. */
     inApp: integer('in_app', { mode: 'boolean' }).notNull(),
@@ -928,7 +895,6 @@ export const pushTokens = sqliteTable(
     service: text('service').notNull().default('fcm'),
     createdAt: time('created_at').notNull(),
     registeredAt: time('registered_at').notNull(),
-    /** Set while a job waits to send them. */
     heldPush: text('held_push', { mode: 'json' }).$type<HeldPush[]>(),
   },
   (table) => [
@@ -938,7 +904,6 @@ export const pushTokens = sqliteTable(
   ],
 )
 
-/** The key pair that browsers bind their subscriptions to (VAPID). */
 export const vapidKeys = sqliteTable(
   'vapid_keys',
   {
@@ -964,7 +929,6 @@ export const announcements = sqliteTable(
     senderId: personId('sender_id'),
     recipientsCount: integer('recipients_count').notNull(),
     deliveredCount: integer('delivered_count').notNull().default(0),
-    /** Delivery progress: every user up to this id has been notified. */
     lastUserId: text('last_user_id').notNull().default(''),
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),

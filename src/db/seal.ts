@@ -7,7 +7,6 @@ const mark = 'hostline sha256 '
 const hashCharacters = 64
 const pageSizeOffset = 16
 
-/** Adds the checksum, pausing half of the time. */
 export async function seal(path: string): Promise<void> {
   const file = await open(path, 'r+')
   try {
@@ -21,8 +20,7 @@ export async function seal(path: string): Promise<void> {
   }
 }
 
-/** Removes the checksum of a backup, if it has one.
- *  @throws Error when the pages are not those that were sealed */
+/** @throws Error when the pages are not those that were sealed */
 export async function unseal(path: string): Promise<void> {
   const file = await open(path, 'r+')
   try {

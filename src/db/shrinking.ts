@@ -33,7 +33,6 @@ export function createShrinking({ $client: sqlite }: { $client: Database }, writ
     return mode > 0 && free > Math.max(leastFreePages, total * spareShare)
   }
 
-  /** @returns undefined when there was nothing to do */
   function step(most: number): true | undefined {
     if (!isDue()) return undefined
     const until = performance.now() + stepMilliseconds

@@ -67,9 +67,8 @@ export function listColumn(
 export const hasRow = (orm: Orm, table: SQLiteTable, which: SQL | undefined): boolean =>
   orm.select({ one: sql`1` }).from(table).where(which).limit(1).get() !== undefined
 
-/** Deletes at most `limit` of the rows that match.
- *  @param key tells these rows apart
- *  @returns the key of one of them; undefined when there was none */
+/** @param key tells the rows apart
+ *  @returns the key of a deleted one; undefined when there was none */
 export function deleteSome(
   orm: Orm,
   key: SQLiteColumn,
@@ -124,7 +123,6 @@ type IdList<Row> = {
   count?: () => number
 }
 
-/** Reads a range of a list that is ordered by the id of its rows. */
 export function listById<Row extends { id: string }>(
   orm: Orm,
   range: ListRange,

@@ -92,8 +92,7 @@ export function openWalReader(databasePath: string) {
     walFile,
     index: readIndex,
 
-    /** Resumes from the position of an earlier process.
-     *  @returns whether this wal continues from there */
+    /** @returns whether this wal continues from the position of an earlier process */
     resume(position: WalPosition): boolean {
       const index = readIndex()
       const isPossible = contains(index, position)

@@ -21,8 +21,7 @@ export type WriterOptions = {
   sqlite: Database
   /** Makes every commit so far safe against a power cut. */
   sync: () => Promise<void>
-  /** Called after each commit with the number of functions in it and the milliseconds it blocked the loop. An error is
-   *  logged. */
+  /** The number of functions in the commit and the ms it blocked the loop. An error is logged. */
   onCommit: (size: number, milliseconds: number) => void
   onCommitFailure?: () => void
   onSync?: (milliseconds: number) => void
@@ -79,7 +78,6 @@ export function createWriter(options: WriterOptions) {
     if (pending >= maxPending) return Promise.reject(unavailable('too many writes are waiting'))
     pending++
     return new Promise<T>((resolve, reject) => {
-      // The queue holds tasks of any result type.
       const resolveAny = resolve as Task['resolve']
       queued.push({ work, callbacks: [], outcome: undefined, resolve: resolveAny, reject })
       scheduleFlush()

@@ -81,8 +81,7 @@ function* cut(piece: Uint8Array) {
   }
 }
 
-/** Tests the bucket by writing, reading and removing an object.
- *  @returns the reason for a failure; undefined on success */
+/** @returns the reason for a failure; undefined on success */
 export async function tryBucket(bucket: Bucket): Promise<string | undefined> {
   const { put, get, delete: remove } = openBucket(bucket)
   const key = `check-${crypto.randomUUID()}`
@@ -104,7 +103,7 @@ type Moving = {
   log: Log
 }
 
-/** Moves the files of a time without the bucket into it, one after the other, and tries again after a failure.
+/** One after the other; tries again after a failure.
  *  @returns the function that stops it */
 export function startMovingFiles({ directory, storage, isListed, log }: Moving): () => void {
   let isStopped = false

@@ -5,21 +5,18 @@ export const filesDirectory = 'files'
 /** Whether a name has the form of a file key. Names from a bucket or a database are untrusted: they could be paths. */
 export const isFileKey = (name: string): boolean => /^[\w-]{43}$/.test(name)
 
-/** @returns the key
- *  @throws PermanentFailure when it is not a file key */
+/** @throws PermanentFailure when it is not a file key */
 export function mustBeFileKey(key: string): string {
   if (isFileKey(key)) return key
   throw new PermanentFailure('a file has an invalid name')
 }
 
-/** Storage for the bytes of files. Each file has a key of its own, which is never reused. */
 export type FileStorage = {
   /** Stores a stream without holding it in memory. When it resolves, the file is safe against a power cut.
    *  @throws the errors of `bytes`; a partial file may remain, which `delete` removes */
   write(key: string, bytes: Bytes): Promise<void>
   /** Reads the bytes from `start` (inclusive) to `end` (exclusive) at the consumer's pace; undefined for an unknown file. */
   read(key: string, start: number, end: number): Promise<FileBytes | undefined>
-  /** Also succeeds for an unknown file. */
   delete(key: string): Promise<void>
 }
 
@@ -29,11 +26,8 @@ export type FileBytes = Blob | AsyncIterable<Uint8Array>
 /** A file with the name and type that the client states; both may be empty. */
 export type ReceivedFile = { name: string; type: string; bytes: AsyncIterable<Uint8Array> }
 
-/** A file that arrives. */
 export type Upload = {
-  /** The file's size or an upper bound of it, if the client states one. */
   announcedBytes: number | undefined
-  /** Whether the size is exactly `announcedBytes`. */
   isExact: boolean
   /** Calls `save` once, and reads as fast as `save` does.
    *  @throws validation_error: a form without the field `file`, or none · body_too_large */

@@ -8,15 +8,13 @@ const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const socketProtocol = 'hostline.v1'
 const bearerProtocol = 'bearer.'
 
-/** The reason why credentials were refused, from their form alone.
- *  @param now ms since the epoch */
+/** From their form alone. */
 export function tokenRefusal(request: Request, access: Access, now: number) {
   const token = access === 'socket' ? socketTokens(request)[0] : bearerToken(request.headers)
   return refusalOfToken(token, access, now)
 }
 
-/** The reason why a token was refused, from its form alone.
- *  @param now ms since the epoch */
+/** From its form alone. */
 export function refusalOfToken(token: string | undefined, access: Access, now: number) {
   if (!token) return 'token_missing'
   const isAccessToken = tokenPattern.test(token)
@@ -25,7 +23,6 @@ export function refusalOfToken(token: string | undefined, access: Access, now: n
   return isAccessToken && expiryOf(token) <= now ? 'token_expired' : 'token_invalid'
 }
 
-/** When a token expires by its own account, in ms since the epoch. */
 function expiryOf(token: string): number {
   try {
     const [, payload = ''] = token.split('.')
@@ -36,13 +33,11 @@ function expiryOf(token: string): number {
   }
 }
 
-/** The token or service key of an `Authorization: Bearer` header. */
 export function bearerToken(headers: Headers): string | undefined {
   return /^bearer +([^ ]+)$/i.exec(headers.get('authorization') ?? '')?.[1]
 }
 
-/** The token of a socket's upgrade request, from the query, the header or a subprotocol: browsers cannot set headers
- *  there. Undefined when there is none or more than one. */
+/** Browsers cannot set headers there, so a query and a subprotocol count, too. Undefined for more than one. */
 export function socketToken(request: Request): string | undefined {
   const [token, ...more] = socketTokens(request)
   return more.length === 0 ? token : undefined
@@ -69,8 +64,7 @@ function offeredProtocols(headers: Headers) {
   return header === null ? [] : header.split(',').map((protocol) => protocol.trim())
 }
 
-/** Metrics need the token, or, when none is configured, a request from this machine. A proxy on this machine forwards
- *  requests of others. */
+/** Without a configured token, requests from this machine alone: a proxy here forwards requests of others. */
 export function refusalOfMetrics({ headers }: Request, peer: string | undefined, token?: string) {
   const given = headers.get('authorization')
   const isOpen = token === undefined && isLoopback(peer) && !headers.has('x-forwarded-for')

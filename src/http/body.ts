@@ -12,9 +12,7 @@ export const maxFormBytes = 64 * 1_024
 /** Time without traffic until a connection is closed, also while a client does not read its response. */
 export const idleTimeoutSeconds = 30
 
-/** Refuses a body whose declared length is too large, without reading any of it.
- *  @param maxFileBytes for a route that takes a file
- *  @throws body_too_large (413) */
+/** @throws body_too_large (413) */
 export function guardLength({ headers }: Request, maxFileBytes?: number): void {
   const length = Number(headers.get('content-length'))
   if (maxFileBytes === undefined && length > maxBytes) throw tooLarge()
@@ -23,10 +21,8 @@ export function guardLength({ headers }: Request, maxFileBytes?: number): void {
   }
 }
 
-/** Reads the JSON value of a request body; undefined when there is none.
- *  @param onSlow called when the body took long to arrive: earlier checks may no longer hold
- *  @throws validation_error (`body`): incomplete, not application/json, not UTF-8, not JSON · body_too_large (413), for a
- *  streamed body as soon as the limit is exceeded */
+/** @param onSlow called when the body took long to arrive: earlier checks may no longer hold
+ *  @throws validation_error (`body`) · body_too_large (413), for a streamed body as soon as the limit is exceeded */
 export async function readJson(request: Request, onSlow: () => void): Promise<unknown> {
   if (!request.body) return undefined
   const startedAt = performance.now()
@@ -37,8 +33,7 @@ export async function readJson(request: Request, onSlow: () => void): Promise<un
   return value
 }
 
-/** Reads a form as browsers and mail programs post it; empty when there is none.
- *  @throws validation_error (`body`): incomplete · body_too_large (413) */
+/** @throws validation_error (`body`): incomplete · body_too_large (413) */
 export async function readForm(request: Request) {
   const bytes = request.body ? await readBytes(request.body, request) : new Uint8Array()
   const headers = { 'content-type': request.headers.get('content-type') ?? '' }
@@ -72,7 +67,6 @@ function isDeeperThan(max: number, text: string): boolean {
   return depth > max
 }
 
-/** Reports an aborted body as the client's error. */
 async function readBytes(body: ReadableStream<Uint8Array>, request: Request) {
   try {
     return request.headers.has('content-length') ? await request.bytes() : await readBounded(body)

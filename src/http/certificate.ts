@@ -4,7 +4,6 @@ import { day, isoTime } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 
 export type TlsFiles = { cert: string; key: string }
-/** A PEM certificate with its key, and the time it expires (ms since the epoch). */
 export type Certificate = { cert: string; key: string; endsAt: number }
 
 /** For TLS 1.2, the oldest version that Bun speaks: forward secrecy keeps recorded traffic unreadable if the key
@@ -13,8 +12,7 @@ export const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 const warnedDays = 14
 
-/** Reads a certificate and its key.
- *  @throws StartError that names the entry of the configuration */
+/** @throws StartError that names the entry of the configuration */
 export function readCertificate(files: TlsFiles): Certificate {
   const read = (path: string) => readFileSync(path, 'utf8')
   const cert = attempt('TLS_CERT cannot be read by this user', () => read(files.cert))

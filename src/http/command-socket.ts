@@ -9,7 +9,7 @@ const noTimeout = 0
 
 type App = { fetch: (request: Request) => Response | Promise<Response> }
 
-/** Serves commands on this machine over a socket in the data directory, which only the directory's owner can open. */
+/** Only the directory's owner can open the socket. */
 export function listenForCommands(app: App, dataDir: string) {
   const path = join(dataDir, socketFile)
   rmSync(path, { force: true }) // left by a killed server
@@ -31,11 +31,9 @@ const operators = new WeakMap<Request, string>()
 
 export const operatorHeader = 'x-operator'
 
-/** Marks a request as sent by a command. */
 export function asOperator(request: Request): Request {
   operators.set(request, request.headers.get(operatorHeader) || 'unknown')
   return request
 }
 
-/** The person who runs the command that sent a request; undefined for requests from the network. */
 export const operatorOf = (request: Request): string | undefined => operators.get(request)

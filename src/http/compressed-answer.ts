@@ -32,8 +32,7 @@ async function formsOf(plain: Bytes): Promise<Form[]> {
 
 type ResponseSet = { headers: Record<string, string | number>; status?: number | string }
 
-/** Answers with the form that the client accepts, or with 304 when it has that form already. Sets `cache-control` to
- *  `no-cache`, which asks for a request each time, unless the route has set something else. */
+/** Sets `cache-control` to `no-cache`, a request each time, unless the route has set something else. */
 export function compressedAnswer(
   { headers: known }: Request,
   set: ResponseSet,

@@ -7,7 +7,6 @@ export type Confirmation = {
   onlyFor?: { field: string; value: string }
 }
 
-/** For actions that a stolen token or an unattended screen must not allow. */
 export const recentlyConfirmed: Confirmation = { minutes: 10 }
 
 export function isRequired({ unless, onlyFor }: Confirmation, body: unknown): boolean {

@@ -43,8 +43,7 @@ export function createCors({ config, clock }: Core, onRefused: (origin: string) 
   }
 }
 
-/** Whether a page of this origin may open a socket; CORS does not cover sockets. Without configured origins every page
- *  may. Clients other than browsers send no origin, and may too. */
+/** CORS does not cover sockets. Clients other than browsers send no origin, and may open one. */
 export function mayOpenSocket(request: Headers, { corsOrigins, publicUrl }: Config): boolean {
   const origin = request.get('origin')
   return origin === null || corsOrigins.length === 0 || [...corsOrigins, publicUrl].includes(origin)

@@ -4,7 +4,6 @@ import { AppError } from '../lib/errors.ts'
 import { texts } from '../lib/i18n.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** In error responses: the reason, if several reasons share one code. */
 export const reasonHeader = 'x-error-reason'
 
 export type MissingPage = (set: Hook['set'], context: RequestContext) => Promise<string>

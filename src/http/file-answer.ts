@@ -3,7 +3,6 @@ import { AppError, problem } from '../lib/errors.ts'
 
 type Headers = Record<string, string | number>
 
-/** A file for download. Its bytes never change. */
 export type ShownFile = { name: string; type: string; size: number; tag: string; isInline: boolean }
 
 /** The bytes from `start` (inclusive) to `end` (exclusive). */
@@ -25,8 +24,8 @@ const fileHeaders = {
 const executableTypes =
   /script|^(multipart|message)|(^|[^a-z])(css|x?html|xml|svg|xslt?|wasm|flash)($|[^a-z])/i
 
-/** The status and headers for a GET or HEAD of a file, and the range to send; no range for 304.
- *  @param headers those of the response
+/** @param headers those of the response
+ *  @returns no range for 304
  *  @throws range_not_satisfiable */
 export function prepareFileAnswer(request: Request, file: ShownFile, headers: Headers) {
   const etag = `"${file.tag}"`

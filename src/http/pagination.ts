@@ -16,8 +16,7 @@ export const cursorQuery = {
   }),
 }
 
-/** The query of every list, for the API description: pages by number, or a cursor form that stays stable while rows
- *  arrive. */
+/** Pages by number, or a cursor form that stays stable while rows arrive. */
 export const listQuery = (defaultSize = usualPageSize) => ({
   page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page.' }),
   per_page: Type.Integer({
@@ -30,7 +29,7 @@ export const listQuery = (defaultSize = usualPageSize) => ({
 
 type Query = Record<string, string>
 
-/** The range of a list query. The pipeline has checked the query against `listQuery`. */
+/** The pipeline has checked the query against `listQuery`. */
 export function listRange(query: Query, defaultSize = usualPageSize): ListRange {
   const { page = 1, per_page = defaultSize, limit, cursor } = query
   if (limit !== undefined || cursor !== undefined) return cursorRange(query, defaultSize)
@@ -101,8 +100,7 @@ export const CursorListOf = <T extends TSchema>(item: T, more: TProperties = {})
     ...more,
   })
 
-/** The response of a list in the page form, or in the cursor form if the query has `limit` or `cursor`.
- *  @param more fields beside the page */
+/** @param more fields beside the page */
 export const ListOf = <T extends TSchema>(item: T, more: TProperties = {}) =>
   Type.Union(
     [

@@ -25,7 +25,7 @@ export type PipelineOptions = {
   /** Undefined for deleted and disabled users and for revoked sessions. */
   findPrincipal: (claims: AccessClaims) => UserPrincipal | undefined
   isConfirmed: (principal: UserPrincipal, milliseconds: number) => boolean
-  /** The active service key with this text, without a database query. */
+  /** Without a database query. */
   findServiceKey: (key: string) => ServicePrincipal | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
   /** Whether this server's data may be old, because another one may lead. */
@@ -36,10 +36,7 @@ export type PipelineOptions = {
 type Hook = PreContext & { context: RequestContext; path?: string; body?: unknown }
 type Headers = Hook['set']['headers']
 
-/** Checks a request before its route runs, in this order: address, declared size of the body, signature of the token,
- *  rate limit, route, session and role; then reads the body and checks its size, content type and JSON; then the fields
- *  of query and body; last the confirmation of the session. Every response has the headers that it sets, errors
- *  included. */
+/** The order of the checks is a promise (docs/choices.md). Every response has the headers that they set, errors included. */
 export function createPipeline(core: Core, options: PipelineOptions) {
   const { newId, clock, config } = core
   const { limits, trustedProxies } = config
@@ -124,7 +121,7 @@ export function createPipeline(core: Core, options: PipelineOptions) {
     }
   }
 
-  // Finds the rate limit for the request, without a database query.
+  // Without a database query: the rate limit comes first.
   function identify(access: Access | undefined, request: Request): Bearer | Promise<Bearer> {
     const operator = operatorOf(request)
     if (operator !== undefined) return { operator, limit: undefined }
@@ -257,7 +254,6 @@ function refusalOf(access: Access, { role, isVerified, mayAdminister }: UserPrin
 type Bearer = {
   claims?: AccessClaims | undefined
   key?: string | undefined
-  /** The person who runs a command on this machine. */
   operator?: string
   logged?: RequestContext['bearer']
   /** The limit of the user or service key; undefined if the limit of the address applies. */

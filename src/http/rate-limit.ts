@@ -8,7 +8,6 @@ export type RateVerdict = ReturnType<typeof verdictOf>
 
 const maxKeys = 100_000
 
-/** Sliding windows by key. Beyond `max` keys the least recently used one is dropped. */
 export function createRateLimiter(now: () => number, max = maxKeys) {
   const windows = createLru<SlidingWindow>(max)
 
@@ -31,7 +30,6 @@ export function createRateLimiter(now: () => number, max = maxKeys) {
   return { take, peek, giveBack: (key: string, at: number) => windows.peek(key)?.giveBack(at) }
 }
 
-/** The values of the rate limit headers. Times in seconds. */
 function verdictOf(window: SlidingWindow, limit: Limit, time: number, allowed: boolean) {
   const freeAt = window.freeAt(limit, time)
   return {

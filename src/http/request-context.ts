@@ -6,12 +6,10 @@ import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Confirmation } from './confirmation.ts'
 import type { RoutePolicy } from './route-table.ts'
 
-/** The callers of a route: anybody; a user with an access token; an admin; a host with a verified address (or an admin);
- *  a user whose token comes with a socket's upgrade; another service with its key; or a command on this machine (which
- *  may also call admin routes). */
+/** `host` is a host with a verified address, or an admin; a command (`operator`) may also call admin routes. */
 export type Access = 'public' | 'user' | 'admin' | 'host' | 'socket' | 'service' | 'operator'
 
-/** The rate limit of a route; `default` is the limit of the user, or of the address for anonymous requests. */
+/** `default` is the limit of the user, or of the address for anonymous requests. */
 export type RouteLimit = 'login' | 'register' | 'default' | 'none'
 
 const needsNothing = () => {}
@@ -27,12 +25,10 @@ export class RequestContext {
   failure: AppError | undefined
   userPrincipal: UserPrincipal | undefined
   servicePrincipal: ServicePrincipal | undefined
-  /** The system name of the person who runs the command that sent the request. */
   operator: string | undefined
   /** The Content-Length of the response to a HEAD, for routes that do not create the body. */
   headLength: number | undefined
-  /** For routes that read their body themselves: checks again that the caller may use the route.
-   *  @throws unauthorized · forbidden */
+  /** For routes that read their body themselves: checks again that the caller may use the route. */
   reauthorize: () => void = needsNothing
 
   constructor(requestId: string, request?: Request, findIp = (_: Request) => 'unknown') {
@@ -72,8 +68,6 @@ export class RequestContext {
   }
 }
 
-/** The base of every module's routes: `context` in the handlers, and the route options that the pipeline and the API
- *  description read. */
 export const routeBase = new Elysia({ name: 'route-base' })
   .decorate('context', new RequestContext(''))
   .macro({

@@ -6,7 +6,6 @@ export const requestLogModes = ['errors', 'all', 'off'] as const
 
 type Refused = { bearer: object | undefined; counts: Record<string, number> }
 
-/** Enough lines for programs that ban addresses, but a bound for attacks from many addresses. */
 const wrongPasswordsAMinute = 60
 
 /** Logs a line for each request, in mode `errors` only for refused and failed ones. Refused anonymous requests and 429s

@@ -8,7 +8,6 @@ import type { Confirmation } from './confirmation.ts'
 import type { Access, RouteLimit } from './request-context.ts'
 
 export type RoutePolicy = {
-  /** The pattern, such as /v1/chat/conversations/:id. */
   path: string
   access: Access
   limit: RouteLimit
@@ -35,8 +34,7 @@ type Hooks = Partial<
   }
 }
 
-/** Every route of an application with its policy.
- *  @throws Error for a route without `access`, `limit` or the scope of a service route */
+/** @throws Error for a route without `access`, `limit` or the scope of a service route */
 export function describedRoutes(app: AnyElysia): DescribedRoute[] {
   return app.routes.map(({ method, path, hooks }) => {
     const { access, limit, scope, confirm, maxFileBytes, body, detail } = hooks as Hooks
@@ -60,8 +58,7 @@ function bodyGuard(schema: TSchema, needsBody: boolean) {
   }
 }
 
-/** @returns a function that throws validation_error for the query of a URL, naming each invalid or missing parameter and
- *  each repeated one, known or not */
+/** Also refuses each repeated parameter, known or not. */
 function createQueryGuard(parameters: readonly Parameter[]) {
   const schemas = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]))
   const needsQuery = parameters.some(({ required }) => required)
@@ -93,15 +90,14 @@ function readQuery(text: string, schemas: Record<string, TSchema>) {
   return { query: Object.fromEntries(values), repeated }
 }
 
-/** Converts a text to the type of its schema. Leaves a text that cannot be converted, which then fails validation. */
+/** A text that cannot be converted stays, and fails validation. */
 function parameterValue(text: string, schema: TSchema | undefined): unknown {
   if (schema?.['type'] === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text
   if (schema?.['type'] === 'boolean') return text === 'true' || (text === 'false' ? false : text)
   return text
 }
 
-/** Finds the policy of a request before the framework routes it, with the framework's own router; HEAD counts as
- *  GET. */
+/** Finds it before the framework does, with the framework's own router; HEAD counts as GET. */
 export function createRouteFinder(app: AnyElysia) {
   const { router } = app
   const policies = describedRoutes(app)

@@ -19,7 +19,6 @@ const usualAttempts = 3
 /** Failures are many while a service is down. */
 const inspected = 1_000
 
-/** Results of the mails and pushes to each user. A job has one row, written with its outcome. */
 export function createDeliveryStore(orm: Orm, clock: Clock) {
   const statement = lazyStatements(orm.$client)
   const upsert = statement(

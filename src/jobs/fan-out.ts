@@ -3,13 +3,11 @@ import type { Core } from '../core.ts'
 type Run = { id: string; isStopping: () => boolean }
 type Progress = { completedAt: number | null }
 
-/** Delivers one row to many users, once each, in the order of their ids. */
 type FanOut<Row extends Progress> = {
   find(id: string): Row | undefined
   /** The next recipients; empty at the end, or when the delivery must stop. */
   listNext(row: Row, limit: number): string[]
-  /** Delivers to one user, inside a `write`.
-   *  @returns whether it counts as delivered */
+  /** Called inside a `write`. */
   deliver(row: Row, userId: string): boolean
   updateProgress(row: Row, delivered: number, lastUserId: string): Row
   updateCompleted(row: Row): Row
@@ -45,7 +43,6 @@ export function createFanOut<Row extends Progress>(core: Core, fanOut: FanOut<Ro
 
   return {
     begin: (row: Row) => deliverNext(row, firstChunk),
-    /** Continues a delivery, unless its job has been discarded. */
     async run(id: string, { id: jobId, isStopping }: Run) {
       const until = clock.now() + runMilliseconds
       while (clock.now() < until && !isStopping()) {

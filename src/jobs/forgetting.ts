@@ -3,7 +3,6 @@ import { inPieces } from '../db/pieces.ts'
 import { createShrinking } from '../db/shrinking.ts'
 import { day, minute } from '../lib/clock.ts'
 
-/** Progress of a run: what it has deleted, and the id of the last row that it has seen. */
 type Progress = { count: number; last: string }
 
 export type Aging = {
@@ -30,8 +29,7 @@ const runsAtHour = 3
 
 export type RetentionSurvey = ReturnType<typeof createForgetting>['survey']
 
-/** Deletes messages and tickets once a day, and after a start when a day was missed. A run that was interrupted is
- *  repeated. Then makes the database file smaller. */
+/** Runs once a day, and after a start when a day was missed. An interrupted run is repeated. */
 export function createForgetting(core: Core, agings: Agings) {
   const { settings, orm, write, audit, clock, log } = core
   const shrink = createShrinking(orm, write)
@@ -84,7 +82,6 @@ export function createForgetting(core: Core, agings: Agings) {
   }
 
   return {
-    /** @returns the function that stops it */
     start(): () => void {
       let isStopped = false
       let isRunning = false

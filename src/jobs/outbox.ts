@@ -22,7 +22,6 @@ export type QueueName = { kind: string; receiver: string }
 export const jobStates = ['waiting', 'dead'] as const
 export type JobState = (typeof jobStates)[number]
 
-/** The state of the queue, for `hostline check` and metrics. Counts stop at 10,000; age is in milliseconds. */
 export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
 
 type Head = QueueName & { runAt: number }
@@ -149,7 +148,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   }
 
   return {
-    /** @param options.id the id of an earlier job that is repeated */
     add<K extends JobKind>(
       kind: K,
       payload: OutboxJobs[K],
@@ -173,9 +171,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     delete(id: string): void {
       remove().run(id)
     },
-    /** Deletes the oldest waiting jobs of a queue, at most `limit`, so that `kept` stay.
-     *  @param after the last job that was deleted before: no older one is looked for
-     *  @returns their ids, in order */
+    /** Deletes at most `limit`, so that `kept` stay.
+     *  @param after the last job that was deleted before: no older one is looked for */
     dropOldest({ kind, receiver }: QueueName, { kept, limit, after }: Dropping): string[] {
       if (countAll('waiting') <= kept) return []
       const excess = (waitingIn().get(kind, receiver, kept + limit)?.n ?? 0) - kept
@@ -195,9 +192,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       update(id, { runAt, attempts: 0, deadAt: null })
       afterCommit(() => onAdded({ receiver: '', runAt }))
     },
-    /** Begins a new series of attempts at jobs of a queue that were added since a time: at those among the next `limit` jobs
-     *  after `last` that wait or were tried.
-     *  @returns the id of the last job examined, and their number; undefined when there is none */
+    /** Begins a new series of attempts at jobs added since a time, among the next `limit` jobs after `last`.
+     *  @returns the id of the last job examined, and how many of them wait or were tried; undefined when there is none */
     hurry({ kind, receiver }: QueueName, { since, last, limit }: Hurrying) {
       const end = lastOfNext().get(last, limit)?.id
       if (!end) return undefined
@@ -206,12 +202,10 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       afterCommit(() => onAdded({ receiver, runAt }))
       return { last: end, count: changes }
     },
-    /** Replaces what a job goes on with when it is interrupted. */
     updatePayload: (id: string, payload: OutboxJobs[JobKind]): void => update(id, { payload }),
-    /** Makes an unfinished job due again after a delay, without counting an attempt. */
+    /** Counts no attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>
       update(id, { runAt: clock.now() + delayMilliseconds }),
-    /** Postpones a job, or without a time marks it dead. */
     fail: (id: string, attempts: number, { reason, runAt }: Failure): void =>
       update(id, {
         attempts,
@@ -229,7 +223,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       orm.delete(outbox).where(which).run()
       return last
     },
-    /** Counts jobs by kind and state; combinations without jobs are absent. */
     countByKind: (): { kind: string; state: JobState; count: number }[] => [
       ...countWaitingByKind().map((row) => ({ ...row, state: 'waiting' as const })),
       ...countDeadByKind().map((row) => ({ ...row, state: 'dead' as const })),

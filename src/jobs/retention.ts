@@ -9,7 +9,7 @@ import { AppError } from '../lib/errors.ts'
 
 const deletedPerWrite = 500
 
-/** Delay of the first run, so that the first requests after a start are not delayed. */
+/** So that the first requests after a start are not delayed. */
 const firstRunMilliseconds = 1_000
 
 export type RetentionRule = {
@@ -18,7 +18,7 @@ export type RetentionRule = {
   days: number
   which?: string
   everyMilliseconds?: number
-  /** Deletes related data in the same transaction; receives the first column of the row's key. */
+  /** In the same transaction, with the first column of the row's key. */
   onDelete?: (id: string) => void
 }
 
@@ -30,7 +30,7 @@ const rulesOf = ({ auditDays }: Config): RetentionRule[] => [
   { key: [auditLog.id], time: auditLog.at, days: Math.max(auditDays, 30.001) },
 ]
 
-/** Deletes expired rows in small chunks: soon after the start, and then hourly or at the rule's interval.
+/** Soon after the start, then hourly or at the rule's interval.
  *  @returns the function that stops it */
 export function startRetention(core: Core, ofModules: readonly RetentionRule[]): () => void {
   const { config, orm, write, clock, log } = core

@@ -4,11 +4,10 @@ import { withoutAddresses } from '../lib/text.ts'
 import type { Delivered, DeliveryRow } from './delivery-store.ts'
 import type { DueJob, Failure, JobKind, OutboxJobs, QueueName } from './outbox.ts'
 
-/** Runs a job of one kind. An error postpones the job; a `PermanentFailure` gives it up at once. After a crash a job may
- *  run again with the same `id`, so receivers can recognise duplicates. An unfinished job, because it is long or the
- *  process `isStopping`, returns the delay until it runs again. `attempts` includes this run; `withOutcome` adds work to
- *  the write that stores the outcome, which learns whether it was the last run; `deliver` sends something to a user and
- *  logs what became of it with the outcome; `signal` aborts pending requests when the process must exit. */
+/** An error postpones the job; a `PermanentFailure` gives it up. After a crash it may run again with the same `id`, so
+ *  receivers can recognise duplicates. An unfinished job, because it is long or the process `isStopping`, returns the delay
+ *  until it goes on. `withOutcome` adds work to the write that stores the outcome; `deliver` sends something to a user and
+ *  logs it with the outcome; `signal` aborts pending requests when the process must exit. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
   job: {
@@ -20,13 +19,11 @@ export type JobHandler<K extends JobKind> = (
     deliver: Deliver
   },
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
-/** The kind is that of the job by default. */
 type DeliveryOf = Pick<DeliveryRow, 'userId' | 'channel'> & { kind?: string }
 export type Deliver = (of: DeliveryOf, send: () => Promise<Delivered>) => Promise<Delivered>
 type AlsoWrite = (isLast: boolean) => void
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
-/** The result of a run. `again`: unfinished, continues later. `failed`: retried later. */
 export type JobOutcome = 'done' | 'again' | 'failed' | 'given_up'
 
 type RunnerOptions = {
@@ -39,7 +36,6 @@ type RunnerOptions = {
 const pollMilliseconds = 500
 /** Running jobs per kind. A receiver may always run one more, so that hanging receivers do not block the others. */
 const slotsPerKind = 64
-/** Concurrent requests to one endpoint. */
 const slotsPerReceiver = 4
 /** One push service serves most devices: with four slots and 100 ms per response, a notification to 100,000 devices
  *  would take 40 minutes. */
@@ -63,8 +59,7 @@ const longestDelayMilliseconds = 3_600_000
 /** Jobs that still run this long after the stop must end. */
 export const stopMilliseconds = 4_000
 
-/** Jobs of one kind for one receiver. `held` are in memory until their outcome is stored; of these, `ready` wait for a
- *  slot. */
+/** `held` are in memory until their outcome is stored; of these, `ready` wait for a slot. */
 type Queue = QueueName & { held: Set<string>; ready: string[]; running: number }
 type JobEnd = {
   again?: number | undefined
@@ -74,10 +69,8 @@ type JobEnd = {
   delivery?: (DeliveryOf & Partial<Delivered>) | undefined
 }
 
-/** Runs the jobs of the outbox: starts due ones, retries failed ones with growing delays, and marks them dead after the
- *  last attempt. Only this process runs jobs, so it tracks the running ones in memory. A row changes only with the
- *  outcome: waiting costs no write and no attempt, and a crash leaves no lock behind. An idle runner reads nothing,
- *  because it knows when the next job is due. */
+/** Only this process runs jobs, so the running ones are in memory. A row changes only with the outcome: waiting costs no
+ *  write and no attempt, and a crash leaves no lock behind. An idle runner reads nothing, for it knows the next due time. */
 export function startRunner(core: Core, options: RunnerOptions) {
   const { outbox, deliveries, write, clock, log } = core
   const writeBatched = createBatchedWrite(write)
@@ -87,7 +80,6 @@ export function startRunner(core: Core, options: RunnerOptions) {
   const stopSignal = new AbortController()
   let nextRunAt = 0
   let isStopped = false
-  /** Nothing can be written, which is logged once. */
   let isBlocked = false
   let pollTimer: Timer | undefined
   let pause = batchMilliseconds

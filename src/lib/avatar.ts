@@ -3,7 +3,6 @@ const hues = 12
 type Person = { id: string; displayName: string; avatarUrl: string | null }
 export type AvatarUrl = (person: Person) => string
 
-/** The URL of a user's picture: their own, or a generated one whose path holds the initials and the colour. */
 export function createAvatarUrls(publicUrl: string): AvatarUrl {
   return ({ id, displayName, avatarUrl }) => {
     if (avatarUrl !== null) return avatarUrl

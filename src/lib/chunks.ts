@@ -1,4 +1,3 @@
-/** Groups rows into chunks of `size`; the last one may be smaller. */
 export function* chunksOf<T>(rows: Iterable<T>, size: number): Generator<T[]> {
   let chunk: T[] = []
   for (const row of rows) {

@@ -3,8 +3,7 @@ type WaitLimit = { maxWaiting: number; refused: () => Error }
 /** Work of `low` urgency waits for all other work. */
 export type Urgency = 'high' | 'low'
 
-/** Runs at most `permits` tasks at once; the others wait, by urgency and then in call order. `limit` bounds the waiting
- *  tasks per urgency; its `refused` creates the error for a task beyond that. */
+/** Those that wait run by urgency, then in call order; `limit` bounds them per urgency. */
 export function createSemaphore(permits: number, limit?: WaitLimit) {
   let running = 0
   const waiting: Record<Urgency, Array<() => void>> = { high: [], low: [] }
@@ -42,7 +41,6 @@ export function createPacedQueue() {
     })
 }
 
-/** A semaphore for each key. */
 export function createKeyedSemaphore(permits: number, limit?: WaitLimit) {
   const byKey = new Map<string, { run: ReturnType<typeof createSemaphore>; users: number }>()
 

@@ -34,7 +34,6 @@ export function errorBody(error: AppError, locale: Locale): ErrorBody {
   return { error: { code: error.code, message, details } }
 }
 
-/** Converts any error into one that clients may see: unexpected errors become internal_error, without their text. */
 export function asAppError(error: unknown): AppError {
   return error instanceof AppError ? error : new AppError('internal_error', { cause: error })
 }

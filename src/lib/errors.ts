@@ -9,8 +9,7 @@ const refusal = row('forbidden', 403)
 const conflict = row('conflict', 409)
 const throttle = row('rate_limited', 429)
 
-/** Every error that a client can see: its code, its HTTP status and, for codes with several causes, the reason. Each kind
- *  has a message in every language. */
+/** Every error that a client can see. The reason tells apart the causes of one code. */
 export const errors = {
   validation_error: { code: 'validation_error', status: 400 },
   body_too_large: { code: 'validation_error', status: 413 },
@@ -82,7 +81,7 @@ type ErrorOptions = {
   cause?: unknown
 }
 
-/** An error that a client sees. Its message is translated when the response is created. */
+/** Its message is translated when the response is created. */
 export class AppError extends Error {
   readonly kind: ErrorKind
   readonly code: ErrorCode
@@ -121,7 +120,6 @@ export function invalidField(field: string, key: FieldProblemKey, value?: number
   return new AppError('validation_error', { details: { [field]: problem(key, value) } })
 }
 
-/** @param cause of an unexpected failure while the body was read */
 export function invalidBody(cause?: unknown) {
   return new AppError('validation_error', { details: { body: problem('invalid') }, cause })
 }
@@ -147,7 +145,6 @@ export class StartError extends Error {
 /** A job failure that a retry cannot fix. */
 export class PermanentFailure extends Error {}
 
-/** A job failure for which the receiver has specified a delay. */
 export class RetryLater extends Error {
   readonly afterMilliseconds: number
 

@@ -8,7 +8,6 @@ export type DomainEvent = {
   ids: Readonly<Record<string, string>>
   /** The URL of a file that the subject now shows. */
   fileUrl?: string | null
-  /** The URLs of all its files, if there are several. */
   fileUrls?: readonly string[] | undefined
   /** The user who must have uploaded that file; default: the event's user. */
   fileOwnerId?: string
@@ -33,7 +32,6 @@ export function createEvents() {
 /** An absent title or body is the text of the type, in the user's language. */
 export type NotificationEvent = {
   type: NotificationType
-  /** Overrides the text of the type. */
   text?: keyof Texts['events'] | undefined
   title?: string | undefined
   body?: string | undefined

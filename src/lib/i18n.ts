@@ -15,8 +15,7 @@ type Exactly<Section extends keyof typeof en, Key extends string> = Record<
   Record<Key, unknown> & Record<Exclude<keyof (typeof en)[Section], Key>, never>
 >
 
-/** The type checker rejects a language without one of the texts, an error or notification type without a text, and a text
- *  of an unknown type. */
+/** The type checker refuses missing texts, and texts of unknown errors and notification types. */
 export type Texts = typeof en &
   typeof de &
   typeof es &

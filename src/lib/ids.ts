@@ -36,7 +36,6 @@ export function parseId(text: string): string | undefined {
   return uuidPattern.test(text) ? uuidToULID(text) : undefined
 }
 
-/** @returns undefined for an unknown or invalid id */
 export function findById<T>(text: string, find: (id: string) => T | undefined): T | undefined {
   const id = parseId(text)
   return id === undefined ? undefined : find(id)

@@ -39,7 +39,6 @@ export function locate(ip: string): (network: Network) => boolean {
   return (network) => address !== undefined && isWithin(address, network)
 }
 
-/** @param network as `networkText` returns it */
 export const isWithinNetwork = (ip: string, network: string): boolean =>
   locate(ip)(ipaddr.parseCIDR(network))
 
@@ -86,8 +85,7 @@ export function isLoopback(host: string | undefined): boolean {
   return host?.toLowerCase() === 'localhost' || parse(host)?.range() === 'loopback'
 }
 
-/** A CIDR block or a single address.
- *  @throws Error when the text is neither */
+/** @throws Error when the text is neither a CIDR block nor an address */
 export function parseNetwork(text: string): Network {
   if (text.includes('/')) return ipaddr.parseCIDR(text)
   // The library also accepts `10.1` as an address.

@@ -3,7 +3,6 @@ import { throttled } from './errors.ts'
 /** At most `count` events in any window of this length. */
 export type Limit = { count: number; windowMilliseconds: number }
 
-/** The times of the events counted in the last window. */
 export class SlidingWindow {
   #times: number[] = []
 
@@ -27,7 +26,6 @@ export class SlidingWindow {
     return this.size >= limit.count
   }
 
-  /** Takes back an event, unless it has left the window. */
   giveBack(at: number): void {
     const index = this.#times.lastIndexOf(at)
     if (index >= 0) this.#times.splice(index, 1)

@@ -3,7 +3,6 @@ import { Value } from '@sinclair/typebox/value'
 import { invalidField } from './errors.ts'
 
 type PageRange = { form: 'page'; page: number; perPage: number; offset: number }
-/** Part of a list that starts after a cursor. */
 export type CursorRange = { form: 'cursor'; limit: number; cursor: string | undefined }
 export type ListRange = PageRange | CursorRange
 
@@ -11,7 +10,6 @@ export type ListRange = PageRange | CursorRange
 type CursorListing<T> = { form: 'cursor'; rows: T[]; cursor: string | null }
 export type Listing<T> = { form: 'page'; rows: T[]; total: number } | CursorListing<T>
 
-/** The rows that a store must read, optionally after the position `before`. */
 export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
 
 type Reader<T, S extends TSchema> = {
@@ -41,7 +39,6 @@ export function listByPosition<T, S extends TSchema = TString>(
   return cutAtLimit(rows, limit, (row) => [name, position(row)])
 }
 
-/** Reads a list whose rows are numbered from `first` (by default 1) to `last`. */
 type NumberedReader<T> = {
   name: string
   first?: number
@@ -80,8 +77,8 @@ export function cutAtLimit<T>(
   return { form: 'cursor', rows: kept, cursor }
 }
 
-/** Decodes a cursor. Cursors are opaque to clients but not secret.
- *  @throws validation_error when the text is not a cursor of this list */
+/** Cursors are opaque to clients but not secret.
+ *  @throws validation_error when the text is no cursor of this list */
 export function decodeCursor<T extends TSchema>(text: string, shape: T): Static<T> {
   const value = parseCursor(text)
   if (!Value.Check(shape, value)) throw invalidField('cursor', 'cursor')

@@ -14,7 +14,7 @@ type LogOptions = {
   write: (line: string) => void
 }
 
-/** One line per event: JSON for machines, or text for a person at a terminal. An Error in `fields` keeps its stack. */
+/** JSON for machines, or text for a person at a terminal. An Error in `fields` keeps its stack. */
 export function createLog({ level, format, now, write }: LogOptions): Log {
   const line = format === 'json' ? jsonLine : prettyLine
   const at = (own: LogLevel) =>

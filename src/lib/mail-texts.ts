@@ -38,7 +38,6 @@ const required: Partial<Record<MailKind, string>> = {
 
 export const mailPlaceholders = (kind: MailKind): string[] => [...common, ...(further[kind] ?? [])]
 
-/** The placeholder that the body of a mail must have. */
 export const requiredPlaceholder = (kind: MailKind): string | null => required[kind] ?? null
 
 type Parts = { subject?: string; lead?: string; button?: string; note?: string }
@@ -56,7 +55,6 @@ export function mailButton(kind: MailKind, locale: Locale): string {
 
 export const maxTextLength = { subject: 200, body: 10_000 } as const
 
-/** The problem of a text that an operator wrote. */
 export function mailTextProblem(kind: MailKind, part: keyof MailText, text: string) {
   const rule = { min: 1, max: maxTextLength[part], notBlank: true }
   const wrong = textProblem(text, { ...rule, noControlCharacters: part === 'subject' })

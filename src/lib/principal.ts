@@ -13,5 +13,4 @@ export type UserPrincipal = AccessClaims & {
   mayUseExternalIds: boolean
 }
 
-/** Another service of the platform, identified by its API key. */
 export type ServicePrincipal = { id: string; scopes: readonly ServiceScope[] }

@@ -21,7 +21,6 @@ export function visibleControls(text: string): string {
 // A cheap upper bound: a code point has at most two UTF-16 units.
 const utf16UnitsPerCodePoint = 2
 
-/** Whether a text is malformed Unicode or has control characters other than tab and line breaks. */
 export function isMalformed(text: string): boolean {
   return !text.isWellFormed() || /[^\P{Cc}\t\n\r]/u.test(text)
 }
@@ -40,8 +39,6 @@ export function textProblem(text: string, rule: TextRule): FieldProblem | undefi
 const visibleCharacter =
   /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{M}\u2800\u{1D159}]/u
 
-/** Whether a text has a visible character. Spaces, fillers, control and format characters are invisible, and so are
- *  combining marks without a letter. */
 export function isVisible(text: string): boolean {
   return visibleCharacter.test(text)
 }
@@ -74,7 +71,6 @@ const emailPattern =
 const maxEmailLength = 254
 const maxLocalPartLength = 64
 
-/** The stored form of an ASCII e-mail address, in lower case; undefined when it is invalid. */
 export function normalizeEmail(text: string): string | undefined {
   const email = text.trim()
   if (email.length > maxEmailLength || email.indexOf('@') > maxLocalPartLength) return undefined
@@ -94,8 +90,7 @@ export function withoutAddresses(text: string): string {
   return text.replace(/[^\s<>@"]+@[^\s<>@"]+/g, '…@…')
 }
 
-/** An absolute http or https URL. Rejects user information, which could imitate a host, and characters that hide or
- *  reorder text. */
+/** User information could imitate a host; format characters hide or reorder text. */
 export function isHttpUrl(text: string): boolean {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}\p{Cf}]/u.test(text)) return false
   const url = text.isWellFormed() ? URL.parse(text) : null

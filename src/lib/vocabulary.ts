@@ -3,7 +3,6 @@
 export const roles = ['guest', 'user', 'verified_user', 'host', 'admin'] as const
 export type Role = (typeof roles)[number]
 
-/** The types of messages that people send. */
 export const sentTypes = ['text', 'file'] as const
 export type SentType = (typeof sentTypes)[number]
 /** A notice is from the platform. */

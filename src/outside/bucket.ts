@@ -83,7 +83,6 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     throw failure(answer.status, `${code ?? 'without a reason'} (${what})`)
   }
 
-  /** Reads the body of a response, during which the connection may be lost. */
   const whole = <T>(body: Promise<T>, what: string) =>
     body.catch((error: Error) => {
       throw failure(0, `${what}: ${error.message}`)
@@ -111,7 +110,6 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     // A cache may answer with the whole object.
     return range && status === 200 ? bytes.subarray(range.start, range.end) : bytes
   }
-  /** @returns undefined for an unknown key */
   const get = (key: string, range?: Range) => repeating(() => getOnce(key, range))
 
   async function create(key: string, bytes: Uint8Array): Promise<boolean> {
@@ -164,7 +162,6 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     put: (key: string, body: Body) => change('PUT', key, { body }, 200),
     get,
     list,
-    /** Also succeeds for an unknown key. */
     delete: remove,
 
     /** Tests two concurrent conditional writes and a later third one, of which exactly one may succeed. */
@@ -208,7 +205,6 @@ function conditionalOutcome(error: unknown): false | 'undecided' {
   throw error
 }
 
-/** Limits the time of a request and of its response, each extended in proportion to its size. */
 function createLimit(timeoutMilliseconds: number) {
   const controller = new AbortController()
   let timer: Timer | undefined

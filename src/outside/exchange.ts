@@ -1,11 +1,9 @@
 import { hostnameOf, mustBeAnswered } from './names.ts'
 
-/** A response; `text` is the start of the body. */
 export type Answer = { status: number; retryAfter: string | null; text: string }
 
 export type Limited = BunFetchRequestInit & { signal: AbortSignal }
 
-/** Sends one request, does not follow redirects, and reads the start of the response. */
 export async function exchange(url: string | URL, request: Limited, bytes: number) {
   const response = await fetchNamed(url, { ...request, redirect: 'manual' })
   const retryAfter = response.headers.get('retry-after')
@@ -22,8 +20,7 @@ export async function fetchNamed(url: string | URL, request: Limited): Promise<R
   return fetch(url, request)
 }
 
-/** Calls `work` with a signal that aborts after a time, or with `signal`.
- *  @throws Error `no answer within …`, or the error of `work` */
+/** @throws Error `no answer within …`, or the error of `work` */
 export async function within<T>(
   milliseconds: number,
   signal: AbortSignal | undefined,

@@ -27,7 +27,6 @@ import { closeCodes, type Peer } from './hub.ts'
 export type Replay = {
   /** @throws resync when more messages are missing than a replay sends */
   read(reader: Peer, since: string): Iterable<ReplayPart>
-  /** @returns the id after which a new client's messages begin */
   position(userId: string): string
 }
 
@@ -38,7 +37,6 @@ type ChannelOptions = {
   unread: (userId: string) => ReadyFrame['unread']
   /** Called for each frame that a client does not send by itself. */
   onActive: (userId: string) => void
-  /** @throws unauthorized, with its reason */
   authenticate: (token: string) => Promise<UserPrincipal>
   counts: { received: (type: string) => void; sent: () => void; closed: (code: number) => void }
 }
@@ -69,7 +67,6 @@ const AuthFrame = Type.Object(
 )
 const PingFrame = Type.Object({ type: Type.Literal('ping') }, { description: 'Asks for a pong.' })
 
-/** The WebSocket channel: frames are handled in the order they arrive, and errors are sent as frames. */
 export function createChannel({ hub, clock, log, config }: Core, options: ChannelOptions) {
   const { replay, unread, authenticate, counts, onActive } = options
   const received: ClientFrames = {
@@ -97,7 +94,6 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   let whenIdle = () => {}
   let draining = false
 
-  /** Each new socket gets a new bucket; the user's bucket lasts across sockets. */
   function bucketsOf(userId: string): TokenBucket[] {
     const limit = config.limits.frames
     if (limit === 'off') return []

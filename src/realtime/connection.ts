@@ -6,22 +6,19 @@ import type { Role } from '../lib/vocabulary.ts'
 import type { Frame } from './frames.ts'
 import type { CloseCode, Peer } from './hub.ts'
 
-/** Missed messages, oldest first. */
 export type ReplayPart = ReadonlyArray<{ id: string; frame: Frame }>
 
-/** Runs one piece of work at a time, each in its own turn of the event loop. */
+/** Each piece of work has a turn of the event loop to itself. */
 export type InTurn = <T>(work: () => T) => Promise<T>
 
 export type ConnectionOptions = {
   locale: Locale
   /** Frame types of groups that the client did not subscribe to. */
   withheld: ReadonlySet<string>
-  /** The message id after which the replay begins; undefined for no replay. */
   since: string | undefined
   /** The socket's own bucket and its user's; empty without a limit. */
   buckets: readonly TokenBucket[]
   onSent: () => void
-  /** Called with the number of unsent bytes when frames queue up and when the peer has read some. */
   onUnsent: (connection: Connection, bytes: number, hasRead: boolean) => void
 }
 
@@ -49,7 +46,6 @@ export class Connection implements Peer {
   #socket: ServerWebSocket<Connection> | undefined
   #whenDrained = () => {}
   #position: string
-  /** Live frames held back during the replay; undefined when there is no replay. */
   #held: HeldFrame[] | undefined
 
   constructor(principal: UserPrincipal, options: ConnectionOptions) {
@@ -92,12 +88,10 @@ export class Connection implements Peer {
     return full?.waitMilliseconds ?? 0
   }
 
-  /** @returns false at the 50th refused frame within a minute */
   countRefused(now: number): boolean {
     return this.#refused.take(refusedLimit, now)
   }
 
-  /** @returns false at the 20th malformed frame within a minute */
   countMalformed(now: number): boolean {
     return this.#malformed.take(malformedLimit, now)
   }

@@ -122,7 +122,7 @@ export function createDecoder(frames: ClientFrames) {
   }
 }
 
-/** An error frame. It repeats only the fields that identify the refused frame. */
+/** Repeats only the fields that identify the refused frame. */
 export function errorFrame(refusal: AppError, locale: Locale, refused: unknown): ErrorFrame {
   const { reason, retryAfterSeconds } = refusal
   const fields = ['type', 'conversation_id', 'client_id'].flatMap((name) => {

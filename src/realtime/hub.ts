@@ -21,7 +21,6 @@ export type Peer = {
   wants(type: string, id: string | undefined): boolean
   /** @returns false when the socket could not take the serialised frame */
   send(text: string): boolean
-  /** True while frames queue up because the peer reads slowly. */
   isBehind(): boolean
   isExpired(now: number): boolean
   drop(): void
@@ -44,7 +43,6 @@ const maxPeersPerUser = 50
 const maxUnsentBytes = 32 * 1_024 * 1_024
 const stuckMilliseconds = 10_000
 
-/** The live sockets of each user. It stores nothing: a peer reads missed messages from the database. */
 export function createHub() {
   const peersByUser = new Map<string, Set<Peer>>()
   const admins = new Set<Peer>()
@@ -90,7 +88,6 @@ export function createHub() {
 
   const peersOf = (userId: string): Iterable<Peer> => peersByUser.get(userId) ?? []
 
-  /** Closes every socket of a user except those that `mayStay`. */
   function closeUser(userId: string, mayStay = (_: Peer) => false) {
     for (const peer of [...peersOf(userId)]) {
       if (!mayStay(peer)) end(peer, closeCodes.accessRevoked)
@@ -103,7 +100,6 @@ export function createHub() {
     }
   }
 
-  /** Serialises each form of a frame at most once. */
   function createDelivery(frame: Frame, { except, id, variant }: SendOptions, isVolatile = false) {
     const textOf = lazy(() => JSON.stringify(frame))
     const variantTextOf = variant && lazy(() => JSON.stringify(variant.frame))

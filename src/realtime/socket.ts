@@ -29,7 +29,6 @@ export const socketQuery = (channel: Channel) => ({
   }),
 })
 
-/** The WebSocket upgrade; the pipeline has checked the token. */
 export function socketRoute(channel: Channel, config: Config) {
   return new Elysia({ name: 'socket' }).use(routeBase).get(
     '/v1/chat/ws',

@@ -17,7 +17,6 @@ export function createBroadcastStore(orm: Orm) {
       orm.insert(broadcasts).values(row).returning().get(),
     find,
     update,
-    /** Whether a user may broadcast: an enabled admin, or an enabled host with a verified address. */
     maySend(senderId: string): boolean {
       const isHost = and(eq(users.role, 'host'), eq(users.emailVerified, true))
       const isSender = and(eq(users.id, senderId), isNull(users.disabledAt))
@@ -27,7 +26,6 @@ export function createBroadcastStore(orm: Orm) {
       const own = and(eq(broadcasts.senderId, senderId), eq(broadcasts.clientId, clientId))
       return orm.select().from(broadcasts).where(own).get()
     },
-    /** Erases the texts of some broadcasts of a deleted user. */
     purge(senderId: string, limit: number, after = '') {
       const { id, senderId: sender, body } = broadcasts
       const next = and(eq(sender, senderId), gt(id, after), ne(body, ''))

@@ -10,7 +10,6 @@ import type { ChatService } from './service.ts'
 
 export type Followers = {
   count(hostId: string): number
-  /** Ordered by follower id. */
   listAfter(hostId: string, after: string, limit: number): string[]
 }
 
@@ -24,8 +23,8 @@ type Parts = {
 
 export type Broadcasts = ReturnType<typeof createBroadcasts>
 
-/** Broadcasts of a host to all followers. Users who follow or unfollow during delivery may or may not get a copy. Delivery
- *  stops when the host may no longer broadcast. */
+/** Users who follow or unfollow during delivery may or may not get a copy. Delivery stops when the host may no longer
+ *  broadcast. */
 export function createBroadcasts(core: Core, parts: Parts) {
   const { store, chat, followers, mayTalk, takeText } = parts
   const { write, outbox, newId, clock, events } = core
@@ -69,7 +68,7 @@ export function createBroadcasts(core: Core, parts: Parts) {
     job: (({ broadcast_id }, run) =>
       fanOut.run(broadcast_id, run)) satisfies JobHandler<'broadcast'>,
 
-    /** Sends a message to every follower. A repeated call with the same `clientId` and body returns the first broadcast.
+    /** A repeated call with the same `clientId` and body returns the first broadcast.
      *  @throws idempotency_mismatch (same `clientId`, other content) · text_quota_exceeded */
     send: (senderId: string, body: string, clientId: string | undefined) =>
       write(() => begin(senderId, body, clientId)),

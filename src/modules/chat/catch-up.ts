@@ -22,16 +22,14 @@ const keysPerRead = 20
 const lowestId = '0'.repeat(26)
 const missedPosition = Type.Tuple([Type.Literal('missed'), Type.String()])
 
-/** The missed messages of a conversation from `seq` on. `keys` are read before it; no message is older than `id`. */
+/** From `seq` on; `keys` are read before it, and no message is older than `id`. */
 type Part = MessageRange & { id: string; keys: MessageKey[] }
 
 export type CatchUp = ReturnType<typeof createCatchUp>
 
-/** Lists the messages after a given one in all conversations of a user, oldest first, for REST and the socket. Omits
- *  copies of the user's own broadcasts. */
+/** Messages of all conversations, oldest first, without copies of the user's own broadcasts. */
 export function createCatchUp(store: InboxStore) {
-  /** The missed messages of each conversation.
-   *  @throws resync (too many newer conversations or messages) */
+  /** @throws resync (too many newer conversations or messages) */
   function listParts(userId: string, since: string): Part[] {
     const bounds = { depth: maxMessages, limit: maxConversations + 1 }
     const parts: Part[] = []
@@ -47,8 +45,7 @@ export function createCatchUp(store: InboxStore) {
     return parts.sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  /** The missed messages, oldest first. Of each conversation only those are read that the caller takes.
-   *  @throws resync (too many newer conversations or messages) */
+  /** Oldest first. Of each conversation only those are read that the caller takes. */
   function* eachMissed(userId: string, since: string): Generator<MessageKey> {
     const parts = listParts(userId, since)
     for (let part = parts.shift(); part; part = parts.shift()) {
@@ -102,7 +99,6 @@ export function createCatchUp(store: InboxStore) {
   }
 }
 
-/** Inserts a part before those of which the next message is newer. */
 function insertPart(parts: Part[], part: Part, id: string) {
   let [low, high] = [0, parts.length]
   while (low < high) {

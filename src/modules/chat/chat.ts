@@ -39,7 +39,6 @@ declare module '../../jobs/outbox.ts' {
 type Neighbours = Omit<ChatParts, 'store' | 'inbox'> & {
   followers: Followers
   unread: Unread
-  /** Releases the files of a message. */
   detach: (messageId: string) => void
 }
 
@@ -93,8 +92,7 @@ export function createChat(core: Core, neighbours: Neighbours) {
     removeMessage: chat.removeAny,
     findExcerpt: chat.findExcerpt,
     publishPair: chat.publishPair,
-    /** Sends the conversations of a user who was disabled, enabled or deleted to the other participants. Called inside a
-     *  `write`. */
+    /** Called inside a `write`. */
     publishReach: (userId: string): void => core.outbox.add('reach_changed', { person_id: userId }),
     eventData: {
       'message.created': ({ message_id = '' }) => messageData(message_id),

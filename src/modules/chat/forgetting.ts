@@ -56,7 +56,6 @@ export function createMessageAging(orm: Orm, { store, detach, publishUpdate }: P
     'SELECT count(*) AS n FROM messages WHERE conversation_id = ? AND seq >= ? AND id < ?',
   )
 
-  /** The oldest messages of a conversation, up to the first that a report keeps. */
   function forgettable({ id, firstSeq }: ConversationRow, rows: readonly OldMessage[]) {
     const [oldest, newest] = [rows[0]?.seq ?? 0, rows.at(-1)?.seq ?? 0]
     // An earlier part has met a message that is held.
@@ -65,7 +64,6 @@ export function createMessageAging(orm: Orm, { store, detach, publishUpdate }: P
     return rows.filter(({ seq }) => seq < held)
   }
 
-  /** @returns how many of the messages it has deleted */
   function forgetIn(conversation: ConversationRow, rows: readonly OldMessage[]): number {
     const gone = forgettable(conversation, rows)
     const through = gone.at(-1)?.seq
@@ -82,8 +80,6 @@ export function createMessageAging(orm: Orm, { store, detach, publishUpdate }: P
     return gone.length
   }
 
-  /** Forgotten messages are no longer unread.
-   *  @returns whether some were */
   function discount(userId: string, conversation: ConversationRow, gone: readonly OldMessage[]) {
     const participant = store.findParticipant(userId, conversation.id)
     if (!participant) return false

@@ -23,8 +23,7 @@ const isIn = (row: OfConversation, page: OfConversation) =>
 const start = '~'
 const value = sql.placeholder
 
-/** SQL over conversation lists, most recent activity first, and over missed messages. Catch-up needs no table of its own,
- *  because ids rise in commit order, also within each conversation. */
+/** Catch-up needs no table of its own, because ids rise in commit order, also within each conversation. */
 export function createInboxStore(orm: Orm) {
   const ofUser = eq(participants.userId, value('userId'))
   const isShown = eq(participants.isArchived, value('isArchived'))
@@ -115,11 +114,9 @@ export function createInboxStore(orm: Orm) {
       return inbox?.[isArchived ? 'archivedCount' : 'conversationCount'] ?? 0
     },
     find: (userId: string, conversationId: string) => row().get({ userId, conversationId }),
-    /** `before` is a `lastActivityId`. */
     list: (userId: string, { limit, offset, before = start }: RowRange, isArchived: boolean) =>
       rows().all({ userId, limit, offset, before, isArchived: isArchived ? 1 : 0 }),
-    /** At most `limit` conversations of the user with activity after message `since`, and the first missed message of each;
-     *  of more than `depth` messages a later one. Read as the caller iterates. */
+    /** With activity after message `since`, each with its first missed message; of more than `depth` a later one. */
     eachMoved: (
       userId: string,
       since: string,
@@ -133,14 +130,12 @@ export function createInboxStore(orm: Orm) {
     ): MessageKey[] => keys.all(conversationId, seq, lastSeq, userId, limit),
     listMessages: (wanted: readonly MessageKey[]): MessageRow[] =>
       wanted.flatMap(({ conversationId, seq }) => one.get(conversationId, seq) ?? []),
-    /** @returns the id after which the user's next messages come, perhaps of a forgotten message; or an empty text without a
-     *  conversation */
+    /** May be the id of a forgotten message; an empty text without a conversation. */
     findPosition(userId: string): string {
       const ids = [0, 1].map((isArchived) => lastActivity.get(userId, isArchived)?.id ?? '')
       return ids.sort().at(-1) ?? ''
     },
-    /** @returns the newest id of a message or conversation up to `id`, which are the positions of clients; or an empty
-     *  text */
+    /** The newest id of a message or conversation up to `id`, which are the positions of clients; else an empty text. */
     findKnownId: (id: string): string => knownId.get(id)?.id ?? '',
   }
 }

@@ -45,7 +45,6 @@ export const GivenType = OneOf(sentTypes, {
   description: 'Without it `text`. A `file` message needs `file_url`.',
 })
 
-/** Reasons for which a user may not send, the first that applies. */
 export const sendRefusals = ['recipient_gone', 'blocked', 'read_only', 'no_active_call'] as const
 export type SendRefusal = (typeof sendRefusals)[number]
 
@@ -100,7 +99,6 @@ export const messageFields = {
 }
 const MessageFields = Type.Object(messageFields)
 
-/** An object of the platform, passed on unchanged. */
 export const PlatformData = Type.Record(Type.String(), Type.Unknown(), {
   title: 'PlatformData',
   description: 'An object of the platform, at most 4 KiB of JSON.',
@@ -116,7 +114,7 @@ const fileFields = {
 }
 const fileMessage = { body: '', type: 'file', ...fileFields }
 
-/** The fields that a sender sets. The file fields of a text message are null. */
+/** The file fields of a text message are null. */
 export type Draft = Pick<
   MessageRow,
   | 'type'
@@ -168,8 +166,7 @@ export type NewMessage = Static<typeof NewMessage>
 
 type GivenContent = { body?: unknown; file_url?: unknown; attachments?: unknown }
 
-/** A text message needs a visible body and has no `attachments`; a file message needs a `file_url`, which is that of the
- *  first attachment if there are some. */
+/** The `file_url` of a file message is that of the first attachment if there are some. */
 export function messageProblems(
   { body, file_url, attachments }: GivenContent,
   type: SentType | null | undefined,
@@ -213,7 +210,6 @@ export const NewBroadcast = Refined(
   (broadcast) => messageProblems(broadcast, 'text'),
 )
 
-/** `recipients_count` is the number of followers until completion, then the number of delivered copies. */
 export const Broadcast = Schema('Broadcast', {
   id: Sample(samples.broadcastId),
   body: Sample(samples.text),
@@ -434,7 +430,6 @@ export function newMessageFrame(row: MessageRow): NewMessageFrame {
 
 export type MessageReader = Pick<Peer, 'userId' | 'wants'>
 
-/** The frame with `client_id`, for sockets of the sender that subscribed to acks. */
 export function senderVariant(row: MessageRow, frame: NewMessageFrame) {
   const { senderId, clientId } = row
   if (clientId === null) return undefined

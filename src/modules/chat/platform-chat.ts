@@ -18,7 +18,6 @@ type Parts = { store: ChatStore; chat: ChatService; resolveUser: ResolveUser }
 
 export type PlatformChat = ReturnType<typeof createPlatformChat>
 
-/** The platform's part in conversations: notices, messages in the name of a participant, and the state. */
 export function createPlatformChat(core: Core, { store, chat, resolveUser }: Parts) {
   const { write, audit } = core
 
@@ -37,14 +36,12 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
 
   const mustFind = (id: string): ConversationRow => getById(id, store.find)
 
-  /** @throws validation_error (`from`: none of the two participants) */
   function senderOf({ userA, userB }: ConversationRow, reference: string): string {
     const id = resolveUser(reference)
     if (id !== userA && id !== userB) throw invalidField('from', 'one_of_two')
     return id
   }
 
-  /** @throws validation_error (`from`: removed or disabled) · admin_protected */
   function mustBeSpokenFor(senderId: string) {
     if (!store.isReachable(senderId)) throw invalidField('from', 'unknown_user')
     // Like a session, because readers cannot see the difference.
@@ -91,14 +88,13 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
   }
 
   return {
-    /** Posts a notice, or a message in the name of a participant, which is subject to the rules for theirs. A repeated call
-     *  with the same key and content returns the first message.
-     *  @throws not_found (the conversation) · validation_error (unknown users) · idempotency_mismatch, and for a message
-     *  in the name of a participant admin_protected (an admin) and as `send` */
+    /** A message in the name of a participant is subject to the rules for theirs. A repeated call with the same key and
+     *  content returns the first message.
+     *  @throws not_found (the conversation) · validation_error (unknown users) · admin_protected · as `ChatService.send` */
     send: (message: NewPlatformMessage, clientId: string | undefined, by: By) =>
       write(() => post(message, clientId ?? null, by)),
 
-    /** Removes a notice. Idempotent.
+    /** Idempotent.
      *  @throws not_found · not_owner (a message of a person) */
     remove: (messageId: string, by: By): Promise<void> =>
       write(() => {
@@ -108,8 +104,7 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
         if (chat.removeAny(message.id)) audit.record({ action: 'message_removed', ...by, target })
       }),
 
-    /** Finds or creates the conversation of two users.
-     *  @throws validation_error (unknown users) */
+    /** @throws validation_error (unknown users) */
     open: (references: readonly string[]) =>
       write(() => describe(chat.openEmpty(...pairOf(references), 'platform'))),
 

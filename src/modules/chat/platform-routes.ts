@@ -15,7 +15,6 @@ import {
 
 const platform = operations('Feed', { access: 'service', scope: 'messages' })
 
-/** The platform's voice in conversations. */
 export function platformChatRoutes(platformChat: PlatformChat) {
   return new Elysia({ name: 'platform-chat' })
     .use(routeBase)

@@ -16,18 +16,15 @@ type Parts = {
   publishUpdate: ChatService['publishUpdate']
 }
 
-/** Reads up to a message; without one, the whole conversation. */
 type Reading = { messageId?: string | null | undefined; from?: Peer | undefined }
 
 export type ReadState = ReturnType<typeof createReadState>
 
-/** Read positions, unread counts, muting and archiving. */
 export function createReadState(core: Core, parts: Parts) {
   const { store, participate, mayTalk, publishUpdate } = parts
   const { write, afterCommit, hub, clock } = core
 
-  /** @returns the message to read up to; undefined for the whole conversation
-   *  @throws validation_error (`message_id`: not in this conversation) */
+  /** @throws validation_error (`message_id`: not in this conversation) */
   function upTo({ id: conversationId }: ConversationRow, messageId: string | null | undefined) {
     if (!messageId) return undefined
     const message = findById(messageId, store.findMessage)
@@ -44,7 +41,6 @@ export function createReadState(core: Core, parts: Parts) {
     return unreadCount - count(lastReadSeq, seq)
   }
 
-  /** Inside a `write`. */
   function read(userId: string, conversationId: string, { messageId, from }: Reading) {
     const conversation = participate(userId, conversationId)
     const message = upTo(conversation, messageId)
@@ -82,8 +78,6 @@ export function createReadState(core: Core, parts: Parts) {
     return unreadCount
   }
 
-  /** Changes a conversation for one user and sends it to their sockets.
-   *  @throws not_found · not_participant */
   const change = (userId: string, conversationId: string, update: (id: string) => void) =>
     write(() => {
       const { id } = participate(userId, conversationId)
@@ -92,14 +86,13 @@ export function createReadState(core: Core, parts: Parts) {
     })
 
   return {
-    /** Marks a conversation as read, up to a message; the read position never moves back. Notifies the other user and the
-     *  reader's sockets except `from`.
+    /** The read position never moves back. The other user and the reader's sockets except `from` are notified.
      *  @throws not_found · not_participant · validation_error (`message_id`: not in this conversation) */
     markRead: (userId: string, conversationId: string, reading: Reading = {}): Promise<void> =>
       write(() => read(userId, conversationId, reading)),
 
-    /** Stops pushes of the conversation until a time (ms since the epoch) or permanently.
-     *  @throws as `change` · validation_error (`until` is in the past) */
+    /** @param until ms since the epoch; without it permanently
+     *  @throws not_found · not_participant · validation_error (`until` is in the past) */
     mute: (userId: string, conversationId: string, until = forever): Promise<void> =>
       change(userId, conversationId, (id) => {
         if (until <= clock.now()) throw invalidField('until', 'in_the_past')
@@ -111,7 +104,6 @@ export function createReadState(core: Core, parts: Parts) {
         store.updateParticipant(userId, id, { mutedUntil: null }),
       ),
 
-    /** Moves the conversation out of the user's list until its next message, or back. Idempotent. */
     archive: (userId: string, conversationId: string, isArchived: boolean): Promise<void> =>
       change(userId, conversationId, (id) =>
         store.updateParticipant(userId, id, { isArchived: isArchived ? 1 : 0 }),

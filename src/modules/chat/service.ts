@@ -23,12 +23,10 @@ import { type ChatStore, type ConversationRow, type MessageRow, readersOf } from
 
 export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt' | 'deletedAt' | 'picture'>
 
-/** Queues the pushes of a message, inside its `write`. */
 type PushMessage = (message: {
   recipientId: string
   conversationId: string
   seq: number
-  /** The message is a copy of a broadcast. */
   isCopy: boolean
 }) => void
 
@@ -49,7 +47,6 @@ export type ChatParts = {
   mayTalk: MayTalk
   takeText: TakeText
   resolveUser: ResolveUser
-  /** Size and placeholder of an uploaded image. */
   pictureOf: (fileUrl: string) => string | null
 }
 
@@ -67,7 +64,7 @@ export function createChatService(core: Core, parts: ChatParts) {
     return conversation
   }
 
-  /** Finds or creates the conversation of two users, inside a `write`.
+  /** Called inside a `write`.
    *  @param by the platform also opens one between blocked users
    *  @throws blocked (a new conversation) */
   function openConversation(
@@ -94,11 +91,10 @@ export function createChatService(core: Core, parts: ChatParts) {
     return conversation
   }
 
-  /** In the form of the column `picture` of a message with several files. */
   const picturesOf = (urls: readonly string[]) =>
     JSON.stringify(urls.map((url) => JSON.parse(pictureOf(url) ?? 'null')))
 
-  /** Stores a message and queues its pushes, inside a `write`. The frames are sent after the commit. */
+  /** Called inside a `write`. The frames are sent after the commit. */
   function post(content: Content, conversation: ConversationRow, watchers: readonly string[]) {
     const { fileUrl, attachments } = content
     const urls = attachments === null ? undefined : urlsOf(attachments)
@@ -136,13 +132,12 @@ export function createChatService(core: Core, parts: ChatParts) {
     return store.isAdmin(senderId) ? undefined : 'no_active_call'
   }
 
-  /** A conversation as a user's list shows it. */
   function item(userId: string, row: InboxRow): ConversationListItem {
     const refusal = refusalOf(userId, { userA: userId, userB: row.other.id, state: row.state })
     return conversationListItemView(row, { avatarUrl, refusal, now: clock.now() })
   }
 
-  /** Sends users the current state of a conversation. Called inside a `write`. */
+  /** Called inside a `write`. */
   function publishUpdate(conversationId: string, userIds: readonly string[]): void {
     for (const userId of userIds.filter(hub.isOnline)) {
       const row = inbox.find(userId, conversationId)
@@ -155,8 +150,7 @@ export function createChatService(core: Core, parts: ChatParts) {
     }
   }
 
-  /** The message sent before with the same key.
-   *  @throws idempotency_mismatch (other content) */
+  /** @throws idempotency_mismatch (same key, other content) */
   function findFirst(content: Content): MessageRow | undefined {
     const { senderId, clientId } = content
     const first = clientId === null ? undefined : store.findByClientId(senderId, clientId)
@@ -200,8 +194,6 @@ export function createChatService(core: Core, parts: ChatParts) {
     return true
   }
 
-  /** Removes a message by any author, inside a `write`. Idempotent.
-   *  @returns whether it removed the message; undefined when there is none */
   function removeAny(messageId: string): boolean | undefined {
     const message = store.findMessage(messageId)
     const conversation = message && store.find(message.conversationId)
@@ -219,15 +211,14 @@ export function createChatService(core: Core, parts: ChatParts) {
     publishUpdate,
     item,
 
-    /** Sends both users their conversation, if there is one, after their right to send has changed. Called inside a
-     *  `write`. */
+    /** After their right to send has changed, inside a `write`. */
     publishPair(userId: string, otherId: string): void {
       const both = pairOf(userId, otherId)
       const conversation = both.some(hub.isOnline) ? store.findByPair(...both) : undefined
       if (conversation) publishUpdate(conversation.id, both)
     },
 
-    /** Sends the other participants of some of a user's conversations their view of them, inside a `write`.
+    /** Inside a `write`.
      *  @returns the last conversation; undefined when there is none after `after` */
     publishToOthers(userId: string, limit: number, after = ''): string | undefined {
       const some = store.listOwn(userId, after, limit)
@@ -235,7 +226,6 @@ export function createChatService(core: Core, parts: ChatParts) {
       return some.at(-1)?.id
     },
 
-    /** Counts the messages of a user whose text is still stored, in parts. */
     *countSentBy(userId: string) {
       for (let place = { conversationId: '', seq: 0 }; ; ) {
         const rows = store.listExamined(userId, place)
@@ -246,7 +236,7 @@ export function createChatService(core: Core, parts: ChatParts) {
       }
     },
 
-    /** Removes messages of a user, also from what is kept for reports, inside a `write`. `after` names a conversation and a `seq` in it. */
+    /** Also from what is kept for reports, inside a `write`. `after` names a conversation and a `seq` in it. */
     purge(userId: string, limit: number, after = ' 0') {
       const [conversationId = '', seq] = after.split(' ')
       const rows = store.listExamined(userId, { conversationId, seq: Number(seq) })
@@ -275,8 +265,7 @@ export function createChatService(core: Core, parts: ChatParts) {
       return { id, participant, createdAt, unreadCount }
     },
 
-    /** A conversation as the user's list shows it.
-     *  @throws not_found · not_participant */
+    /** @throws not_found · not_participant */
     get(userId: string, conversationId: string): ConversationListItem {
       const { id } = participate(userId, conversationId)
       const row = inbox.find(userId, id)
@@ -284,8 +273,7 @@ export function createChatService(core: Core, parts: ChatParts) {
       return item(userId, row)
     },
 
-    /** A message of one of the user's conversations with up to 20 before and after it, oldest first. Includes the text of
-     *  recently removed messages. */
+    /** With up to 20 messages before and after it, oldest first, and the text of recently removed ones. */
     findExcerpt(userId: string, messageId: string) {
       const message = store.findMessage(messageId)
       const conversation = message && store.find(message.conversationId)
@@ -296,7 +284,6 @@ export function createChatService(core: Core, parts: ChatParts) {
       return { senderId, messages: rows.map((row) => messageView(store.withOriginalText(row))) }
     },
 
-    /** Most recent activity first. */
     listConversations: (userId: string, range: ListRange, isArchived: boolean): Listing<InboxRow> =>
       listByPosition(range, {
         name: isArchived ? 'archived_conversations' : 'conversations',
@@ -318,15 +305,14 @@ export function createChatService(core: Core, parts: ChatParts) {
       })
     },
 
-    /** Sends a message, and delivers it to both users' sockets when the commit is on disk. A repeated call with the same
-     *  `clientId` and content returns the first message and delivers nothing.
-     *  @throws not_found · not_participant · recipient_gone · blocked · read_only · no_active_call · text_quota_exceeded ·
-     *  idempotency_mismatch (same `clientId`, other content) */
+    /** Delivers to both users' sockets when the commit is on disk. A repeated call with the same `clientId` and content
+     *  returns the first message and delivers nothing.
+     *  @throws not_found · not_participant · a `SendRefusal` · text_quota_exceeded · idempotency_mismatch */
     send: (senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> =>
       // Outside the transaction this read would cost as much as all other statements of a message.
       write(() => sendOnce(senderId, participate(senderId, conversationId), draft)),
 
-    /** Removes the content of a message of the user's own; the row keeps its `seq`. Idempotent.
+    /** The row keeps its `seq`. Idempotent.
      *  @throws not_found · not_participant · not_owner */
     async remove(userId: string, conversationId: string, messageIdText: string): Promise<void> {
       const conversation = participate(userId, conversationId)
@@ -338,7 +324,7 @@ export function createChatService(core: Core, parts: ChatParts) {
       })
     },
 
-    /** Sends the other user a typing frame, at a limited rate.
+    /** At a limited rate.
      *  @throws not_found · not_participant */
     typing(userId: string, conversationId: string): void {
       const conversation = participate(userId, conversationId)
@@ -365,7 +351,6 @@ function otherOf(
 const urlsOf = (attachments: string) =>
   (JSON.parse(attachments) as Attachment[]).map(({ file_url }) => file_url)
 
-/** Two users in the order in which a conversation names them. */
 const pairOf = (userId: string, otherId: string): [string, string] =>
   userId < otherId ? [userId, otherId] : [otherId, userId]
 

@@ -21,7 +21,6 @@ export type ChatStore = ReturnType<typeof createChatStore>
 /** About a millisecond. */
 const examinedAtOnce = 1_000
 
-/** A message by its conversation and its number in it. */
 export type Place = { conversationId: string; seq: number }
 
 /** Read with every message, so without `data`. */
@@ -136,7 +135,6 @@ export function createChatStore(orm: Orm) {
       const pair = and(eq(conversations.userA, userA), eq(conversations.userB, userB))
       return orm.select(conversationFields).from(conversations).where(pair).get()
     },
-    /** Also inserts both participants, and counts the conversation for both. */
     insert(row: ConversationRow) {
       insertConversation({ ...row, data: null })
       const { id, userA, userB } = row
@@ -153,8 +151,7 @@ export function createChatStore(orm: Orm) {
       const person = orm.select(shownPerson).from(users).leftJoin(blocks, isBlockedFrom(viewerId))
       return person.where(and(eq(users.id, id), isNull(users.deletedAt))).get()
     },
-    /** A user as the platform sees them.
-     *  @param isDeletedToo whether to include deleted users */
+    /** As the platform sees them. */
     findParty: (id: string, isDeletedToo = false) => {
       const { displayName, externalId } = users
       const which = and(eq(users.id, id), isDeletedToo ? undefined : isNull(users.deletedAt))
@@ -162,13 +159,11 @@ export function createChatStore(orm: Orm) {
     },
     listOwn: (userId: string, after: string, limit: number) =>
       ownConversations.all(userId, after, limit),
-    /** False for deleted and disabled users. */
     isReachable: (userId: string): boolean => reachable.get(userId) !== null,
     isAdmin: (userId: string): boolean => admin.get(userId) !== null,
     findParticipant: (userId: string, conversationId: string): ParticipantRow | undefined =>
       participantRow.get(userId, conversationId) ?? undefined,
     findMessage: (id: string): MessageRow | undefined => byId.get(id) ?? undefined,
-    /** @param senderId null for notices */
     findByClientId: (senderId: string | null, clientId: string): MessageRow | undefined =>
       byClientId.get(senderId, clientId) ?? undefined,
     /** Appends a message and counts it as unread for its receivers.
@@ -185,7 +180,6 @@ export function createChatStore(orm: Orm) {
       for (const userId of readers) countUnread.run(userId)
       return row
     },
-    /** The platform's object of a conversation, as JSON. */
     findData: (id: string): string | null =>
       orm.select().from(conversations).where(eq(conversations.id, id)).get()?.data ?? null,
     updateConversation(
@@ -217,10 +211,8 @@ export function createChatStore(orm: Orm) {
         countRead.run(unread.filter(isCounted).length, userId)
       }
     },
-    /** Deletes what is kept of a removed message for reports. */
     deleteRemoved: (id: string): void =>
       void orm.delete(removedMessages).where(eq(removedMessages.messageId, id)).run(),
-    /** The message with its text before the removal, if that is still kept. */
     withOriginalText(row: MessageRow): MessageRow {
       if (row.deletedAt === null) return row
       const { messageId } = removedMessages
@@ -230,17 +222,15 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
-    /** The next messages in a user's conversations, by conversation and `seq`, of anybody: a read that looked for the user's own
-     *  could go through any number of others. `isLeft` tells that it is their own and its text still stored, also for reports. */
+    /** Of anybody: a read that looked for the user's own could go through any number of others. `isLeft`: it is their own
+     *  and its text is still stored, also for reports. */
     listExamined: (userId: string, after: Place) =>
       examined.all(userId, after.conversationId, after.seq, examinedAtOnce),
     /** Every conversation of a user, by id: the order of the list changes with each message. */
     eachConversation,
-    /** Every message that a user sent or received, by conversation, oldest first. Yields undefined for copies of the user's
-     *  own broadcasts. */
+    /** By conversation, oldest first; undefined for copies of the user's own broadcasts. */
     eachOf: (userId: string) =>
       eachConversation(userId).flatMap(({ id }) => eachMessage(id, userId)),
-    /** Counts messages of the other user with `after` < seq ≤ `until`. */
     countUnreadIn: (userId: string, conversationId: string, after: number, until: number): number =>
       countFromOther.get(conversationId, after, until, userId)?.n ?? 0,
     /** @param unreadCount the messages still unread after `lastReadSeq` */
@@ -260,7 +250,6 @@ export function createChatStore(orm: Orm) {
   }
 }
 
-/** Whether the unread messages of a conversation are part of the badge. */
 const isCounted = ({ isArchived }: ParticipantRow) => isArchived === 0
 
 /** The participants for whom a message is unread until they read it. */

@@ -31,15 +31,12 @@ type Newest = {
 const shownText = `CASE type WHEN 'file' THEN coalesce(nullif(trim(body), ''),
   (SELECT group_concat(value ->> 'file_name', ', ') FROM json_each(attachments)), file_name, '') ELSE body END`
 
-/** The condition for a message to count as unread: it is a notice, or from the other user.
- *  @param senderId the SQL of the other user's id; its value is null when only notices count */
+/** @param senderId the SQL of the other user's id; its value is null when only notices count */
 const isCounted = (senderId: string) =>
   `(sender_id IS NULL OR sender_id = ${senderId}) AND is_silent = 0 AND deleted_at IS NULL`
 
-/** The condition for a message to be mailed: it counts as unread and is no copy of a broadcast. */
 const isMailable = (senderId: string) => `${isCounted(senderId)} AND broadcast_id IS NULL`
 
-/** SQL over unread messages, for pushes and mails. */
 export function createUnreadStore(orm: Orm) {
   const sqlite = orm.$client
   // One statement, because one for each conversation takes ten times as long.
@@ -89,13 +86,10 @@ export function createUnreadStore(orm: Orm) {
      *  @param through the message up to which they were mailed */
     listMailable: (userId: string, through: string, now: number): Mailable[] =>
       mailable.all(userId, through, now, maxConversations),
-    /** The `limit` newest unread messages of a conversation, oldest first. */
     listExcerpts: ({ conversationId, oldestSeq, senderId }: Mailable, limit: number): Excerpt[] =>
       excerpts.all(conversationId, oldestSeq, senderId, limit).reverse(),
     findParticipant: (userId: string, conversationId: string): ParticipantRow | undefined =>
       participant.get(userId, conversationId) ?? undefined,
-    /** The newest message that the participant has not read.
-     *  @param senderId the other user, or null when only notices count */
     findNewest: (
       { conversationId, lastReadSeq }: ParticipantRow,
       senderId: string | null,

@@ -11,7 +11,6 @@ export const maxExcerpts = 10
 export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
   const store = createUnreadStore(orm)
 
-  /** The newest unread message of a conversation. */
   function find(userId: string, conversationId: string) {
     const participant = store.findParticipant(userId, conversationId)
     if (!participant || (participant.mutedUntil ?? 0) > clock.now()) return undefined
@@ -20,7 +19,6 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
     return store.findNewest(participant, mayTalk(userId, otherUserId) ? otherUserId : null)
   }
 
-  /** Up to `maxPerMail` conversations, the most recent first. */
   function findMailable(userId: string) {
     const inbox = store.findInbox(userId)
     if (!inbox || inbox.unreadCount === 0) return undefined
@@ -45,7 +43,6 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
     findMailable,
     isMailed: store.isMailed,
     updateMailed: store.updateMailed,
-    /** Counts the unread messages in all conversations. */
     count: (userId: string): number => store.findInbox(userId)?.unreadCount ?? 0,
   }
 }

@@ -22,7 +22,6 @@ export class ByteReader {
   /** Reads a few bytes into memory; fewer at the end.
    *  @throws validation_error (`body`) for a file of tiny parts, which would take seconds */
   async take(count: number): Promise<Buffer> {
-    // The event loop goes on meanwhile.
     if (++this.takes % takesAtOnce === 0) await setImmediate()
     if (this.takes > freeTakes && this.takes * leastBytesPerTake > this.readBytes) {
       throw invalidBody()
@@ -57,7 +56,6 @@ export class ByteReader {
     for await (const _ of this.pass(count));
   }
 
-  /** Yields the bytes before the next JPEG marker. */
   async *passUntilMarker(): AsyncGenerator<Uint8Array> {
     while (this.at < this.chunk.length || (await this.readChunk())) {
       const { chunk, at: start } = this
@@ -74,7 +72,6 @@ export class ByteReader {
     await this.chunks.return?.()
   }
 
-  /** Appends a chunk to the rest of the previous one. */
   private async readChunk(): Promise<boolean> {
     const rest = Buffer.from(this.chunk.subarray(this.at))
     const { done, value } = await this.chunks.next()

@@ -17,9 +17,7 @@ declare module '../../db/audit-trail.ts' {
 
 declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
-    /** Deletes the bytes of a file whose row was deleted. */
     file_removal: { key: string; isImage?: boolean }
-    /** Takes a hidden file from the texts that show it. */
     file_release: { key: string; isInMessage: boolean }
   }
 }
@@ -39,7 +37,6 @@ export function createFiles(core: Core, neighbours: Omit<FileParts, 'store' | 'u
     retention: fileRetention((key, isImage) => core.outbox.add('file_removal', { key, isImage })),
     routes: fileRoutes({ files, urls, pass, maxBytes: limits.maxBytes }),
     uses,
-    /** The URL at which the desk can read a file: that of a removed file includes a pass. */
     deskUrl(url: string): string {
       const file = store.findKept(urls.idIn(url) ?? '')
       return file && file.removedAt !== null ? pass.add(url, file.id) : url

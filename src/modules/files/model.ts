@@ -6,7 +6,6 @@ import { AppError, type FieldProblem, problem } from '../../lib/errors.ts'
 import { isMediaType, textProblem } from '../../lib/text.ts'
 import type { FileRow } from './store.ts'
 
-/** The response to an upload; the last four fields are those of a file message. */
 export const UploadedFile = Schema('UploadedFile', {
   id: Sample(samples.file.id),
   file_url: Sample(samples.file.url, { format: 'uri' }),
@@ -23,16 +22,14 @@ const defaultType = 'application/octet-stream'
 /** Keeps the URL below the 2,048 characters that messages accept. */
 const maxNameInUrl = 100
 
-/** The file name at the end of a path.
- *  @throws validation_error (`file_name`) */
+/** @throws validation_error (`file_name`) */
 export function fileNameOf(text: string): string {
   const name = text.split(/[/\\]/).at(-1) ?? ''
   mustBeValid('file_name', textProblem(name, { max: 255, noControlCharacters: true }))
   return ['', '.', '..'].includes(name) ? defaultName : name
 }
 
-/** The media type without parameters, in lower case.
- *  @throws validation_error (`file_type`) */
+/** @throws validation_error (`file_type`) */
 export function fileTypeOf(text: string): string {
   const type = text.split(';', 1)[0]?.trim().toLowerCase() || defaultType
   const isLong = type.length > maxTypeLength
@@ -41,7 +38,6 @@ export function fileTypeOf(text: string): string {
   return type
 }
 
-/** The number of first bytes that reveal the type of a file. */
 export const sniffedBytes = 4_100
 
 const sameType: Record<string, string> = {
@@ -71,7 +67,7 @@ function mustBeValid(field: string, wrong: FieldProblem | undefined) {
 
 export type FileUrls = ReturnType<typeof createFileUrls>
 
-/** URLs of files. Only the id identifies a file; the name is for people. */
+/** Only the id identifies a file; the name is for people. */
 export function createFileUrls(publicUrl: string) {
   return {
     urlOf({ id, name }: Pick<FileRow, 'id' | 'name'>): string {

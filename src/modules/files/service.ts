@@ -23,9 +23,8 @@ export type FileParts = {
   urls: FileUrls
   storage: FileStorage
   imageWorker: URL
-  /** Whether uploads would take the disk space that the database needs. */
   isDiskShort: () => boolean
-  /** Replaces the user's picture by the generated one. Called inside a `write`. */
+  /** Called inside a `write`. */
   dropPicture: (userId: string) => void
 }
 
@@ -61,7 +60,6 @@ export function createFileService(core: Core, parts: FileParts) {
   const thumbnails = createThumbnails(parts)
   let largeChunks = 0
 
-  /** @throws storage_full */
   function reserve(ownerId: string, { announcedBytes = maxBytes, isExact }: Upload): Reserved {
     const free = quotaBytes - store.countBytes(ownerId, leastBytes)
     if (free < leastBytes || (isExact && announcedBytes > free)) throw new AppError('storage_full')
@@ -80,8 +78,8 @@ export function createFileService(core: Core, parts: FileParts) {
     outbox.add('file_removal', { key: id, isImage })
   }
 
-  /** Hides a file, inside a `write`, also in its owner's profile and as the platform's logo. A job takes it from most of the
-   *  texts that show it: thousands of messages may.
+  /** Called inside a `write`. Also hides it in its owner's profile and as the platform's logo. A job takes it from most of
+   *  the texts that show it: thousands of messages may.
    *  @param changes hide it from the desk, too */
   function hide(file: FileRow, changes: Partial<FileRow>): void {
     const { id, ownerId } = file
@@ -94,8 +92,8 @@ export function createFileService(core: Core, parts: FileParts) {
     if (releaseSome(release, releasedAtOnce)) outbox.add('file_release', release)
   }
 
-  /** Takes a hidden file from some of the texts that show it, inside a `write`, and in the end deletes it or lets it expire.
-   *  @returns true; undefined when no more are left */
+  /** Called inside a `write`. In the end deletes the file or lets it expire.
+   *  @returns true; undefined when no more texts are left */
   function releaseSome({ key, isInMessage }: OutboxJobs['file_release'], limit: number) {
     const file = store.findAny(key)
     if (!file) return undefined
@@ -107,12 +105,12 @@ export function createFileService(core: Core, parts: FileParts) {
     return undefined
   }
 
-  /** Makes a file inaccessible, inside a `write`. The desk can still read a file of a message for a while. */
+  /** Called inside a `write`. The desk can still read a file of a message for a while. */
   function withdraw(file: FileRow): void {
     if (file.removedAt === null) hide(file, {})
   }
 
-  /** Lets retention delete an unused file, after the time for reports if it was removed. Called inside a `write`. */
+  /** Retention deletes it, after the time for reports if it was removed. Called inside a `write`. */
   function expire({ id, removedAt }: FileRow): void {
     const unusedSince = removedAt === null ? clock.now() : removedAt + keptForReports - keptUnused
     store.update(id, { unusedSince })
@@ -166,7 +164,6 @@ export function createFileService(core: Core, parts: FileParts) {
 
   let wasShort = false
 
-  /** @throws unavailable */
   function mustHaveRoom() {
     const isShort = isDiskShort()
     if (isShort !== wasShort) {
@@ -203,7 +200,6 @@ export function createFileService(core: Core, parts: FileParts) {
     return { file: { name, type, size: stored.bytes, isInline }, facts }
   }
 
-  /** The column `picture` of an image that has been stored. */
   async function pictureOf(image: StoredImage, facts: ImageFacts) {
     if (facts.width * facts.height === 0 || facts.scans > maxScans) return null
     const placeholder = await thumbnails.hash(image)
@@ -256,8 +252,7 @@ export function createFileService(core: Core, parts: FileParts) {
       return (isForDesk && store.findKept(id)) || mustFind(id)
     },
 
-    /** Removes a file of the user's own, also from messages and the profile.
-     *  @throws not_found (unknown, removed or of another user) */
+    /** @throws not_found (unknown, removed or of another user) */
     withdrawOwn: (ownerId: string, id: string): Promise<void> =>
       write(() => {
         const file = mustFind(id)
@@ -265,8 +260,7 @@ export function createFileService(core: Core, parts: FileParts) {
         withdraw(file)
       }),
 
-    /** Removes a file with its bytes, also from reports.
-     *  @throws not_found */
+    /** @throws not_found */
     removeAny: (id: string, by: ByUser): Promise<void> =>
       write(() => {
         const file = store.findKept(id)
@@ -276,7 +270,7 @@ export function createFileService(core: Core, parts: FileParts) {
         audit.record({ action: 'file_removed', ...by, target: { type: 'file', id }, details })
       }),
 
-    /** Reads a range of bytes at the consumer's pace.
+    /** At the consumer's pace.
      *  @throws not_found (removed since) · unavailable */
     async read(id: string, { start, end }: { start: number; end: number }): Promise<FileBytes> {
       if (start === end) return new Blob([])
@@ -310,7 +304,6 @@ export function createFileService(core: Core, parts: FileParts) {
     releaseSome,
     expire,
 
-    /** Removes the files of a deleted user, including those in use. */
     erase: (ownerId: string) => purge(ownerId, erasedAtOnce)?.last,
     purge,
   }

@@ -95,7 +95,6 @@ export function createFileStore(orm: Orm) {
     insert(row: FileRow): void {
       orm.insert(files).values(row).run()
     },
-    /** @returns undefined when the row has been deleted */
     update: (id: string, changes: Partial<FileRow>): FileRow | undefined =>
       orm.update(files).set(changes).where(eq(files.id, id)).returning().get(),
     /** A complete file that was not removed. */
@@ -107,7 +106,6 @@ export function createFileStore(orm: Orm) {
       orm.select().from(files).where(eq(files.id, id)).get(),
     delete: (id: string): FileRow | undefined =>
       orm.delete(files).where(eq(files.id, id)).returning().get(),
-    /** The quota used by an owner; each file counts at least `leastBytes`. */
     countBytes(ownerId: string, leastBytes: number): number {
       const bytes = sql<number>`coalesce(sum(max(${files.size}, ${leastBytes})), 0)`
       return orm.select({ bytes }).from(files).where(eq(files.ownerId, ownerId)).get()?.bytes ?? 0
@@ -119,7 +117,6 @@ export function createFileStore(orm: Orm) {
       return orm.select().from(files).where(own).limit(limit).all()
     },
     countOf: (ownerId: string): number => countRows(orm, files, eq(files.ownerId, ownerId)),
-    /** Complete files of an owner that were not removed, newest first. */
     list: (ownerId: string, range: ListRange): Listing<FileRow> => {
       // The partial index holds only such files.
       const own = sql`${files.ownerId} = ${ownerId} AND stored_at IS NOT NULL AND removed_at IS NULL`
@@ -140,10 +137,9 @@ export function createFileStore(orm: Orm) {
         count: () => countRows(orm, files, own),
       })
     },
-    /** Every complete file of an owner. */
     eachOf: (ownerId: string) =>
       eachOf(orm, files, 'id', eq(files.ownerId, ownerId)).filter((row) => row.storedAt !== null),
-    /** @param ownerId requires a file of this owner that was not removed; without it any complete file is accepted
+    /** @param ownerId requires a file of this owner that was not removed
      *  @returns whether there is such a file */
     addUse(usedBy: string, id: string, ownerId?: string): boolean {
       const which = ownerId === undefined ? stored(id) : and(shown(id), eq(files.ownerId, ownerId))
@@ -153,8 +149,7 @@ export function createFileStore(orm: Orm) {
       return true
     },
     isUsed,
-    /** Takes a file from some of the texts that show it: deletes these uses, and removes its size and placeholder.
-     *  @param isWithReports whether reports, which may keep a removed file, lose it, too
+    /** @param isWithReports whether reports, which may keep a removed file, lose it, too
      *  @returns whether there may be more */
     releaseSome(id: string, { limit, isWithReports }: Releasing, idIn: IdIn): boolean {
       const ofFile = and(eq(fileUses.fileId, id), isWithReports ? undefined : isNoReport)
@@ -175,7 +170,6 @@ export function createFileStore(orm: Orm) {
       const which = and(isRecent, sql`instr(${said}, ${id}) > 0`)
       orm.update(removedMessages).set({ said: left }).where(which).run()
     },
-    /** Whether a message uses the file. */
     isInMessage: (id: string): boolean =>
       orm
         .select({ one: sql`1` })
@@ -185,14 +179,12 @@ export function createFileStore(orm: Orm) {
         .limit(1)
         .get() !== undefined,
     listUsed,
-    /** Deletes all uses of files by one user, message, ticket or report.
-     *  @returns the files that are no longer used */
+    /** @returns the files that are no longer used */
     deleteUses(usedBy: string): FileRow[] {
       const used = listUsed(usedBy)
       orm.delete(fileUses).where(eq(fileUses.usedBy, usedBy)).run()
       return used.filter(({ id }) => !isUsed(id))
     },
-    /** @returns whether there was such a use */
     deleteUse(usedBy: string, id: string): boolean {
       const one = and(eq(fileUses.usedBy, usedBy), eq(fileUses.fileId, id))
       return orm.delete(fileUses).where(one).returning().get() !== undefined
@@ -200,7 +192,6 @@ export function createFileStore(orm: Orm) {
   }
 }
 
-/** The column `picture` of a message with several files without size and placeholder of one. */
 function pictureWithout(attachments: string, picture: string | null, isOf: IsOf): string {
   const shown = JSON.parse(attachments) as { file_url: string }[]
   const pictures = JSON.parse(picture ?? '[]') as (Picture | null)[]
@@ -216,7 +207,6 @@ function withoutPicture<T>(value: T, isOf: IsOf): T {
   })
 }
 
-/** Unused files and incomplete uploads. */
 export const fileRetention = (
   onDelete: (id: string, isImage: boolean) => void,
 ): readonly RetentionRule[] =>

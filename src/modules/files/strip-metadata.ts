@@ -1,7 +1,6 @@
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 import { ByteReader, joinSmall } from './byte-reader.ts'
 
-/** Facts about an image, known once its bytes have been read. The size is that of the stored pixels; only a JPEG has scans. */
 export type ImageFacts = { width: number; height: number; orientation: number; scans: number }
 
 type Strip = (reader: ByteReader, facts: ImageFacts) => AsyncGenerator<Uint8Array>
@@ -115,7 +114,6 @@ function keptExif(data: Buffer, facts: ImageFacts): Buffer | undefined {
   return isTurned ? Buffer.concat([data.subarray(0, 6), exifOf(facts.orientation)]) : undefined
 }
 
-/** The numbered parts of a colour profile. */
 function* profileSegments(parts: Buffer[]): Generator<Buffer> {
   parts.sort((a, b) => (a[12] ?? 0) - (b[12] ?? 0))
   anonymousParts(parts.map((part) => part.subarray(14)))
@@ -147,7 +145,6 @@ async function* stripPng(reader: ByteReader, facts: ImageFacts): AsyncGenerator<
   }
 }
 
-/** @returns undefined for a chunk that is dropped or incomplete */
 async function takePngData(reader: ByteReader, size: number, isHeld: boolean) {
   const data = isHeld ? await reader.take(size) : undefined
   await reader.skip(data ? 4 : size + 4)
@@ -319,14 +316,12 @@ function orientationIn(exif: Buffer): number {
   return 1
 }
 
-/** EXIF data with nothing but the orientation. */
 function exifOf(orientation: number): Buffer {
   const exif = Buffer.from('4d4d002a00000008000101120003000000010000000000000000', 'hex')
   exif[19] = orientation
   return exif
 }
 
-/** Cleans a colour profile that is stored in parts. */
 function anonymousParts(parts: readonly Buffer[]) {
   const profile = anonymous(Buffer.concat(parts))
   let at = 0

@@ -60,12 +60,10 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
       const hash = await process(image)
       return hash && Buffer.from(hash).toString('base64')
     },
-    /** The thumbnail of a stored image as WebP. Only the first request makes it.
-     *  @param isStored whether the file has not been removed
+    /** Only the first request makes it.
      *  @returns undefined when it cannot be decoded, its file was removed, or the disk has no room to keep it */
     get: (image: StoredImage, width: number, isStored: () => boolean) =>
       byFile(image.id, () => make(image, width, isStored)),
-    /** Removes a file with its thumbnails. */
     delete: (id: string, isImage = true): Promise<void> =>
       byFile(id, async () => {
         // First, because a failing bucket refuses the rest.

@@ -17,7 +17,6 @@ export function createFileUses({ events }: Core, { store, urls, files }: Parts) 
     throw invalidField(use.field, 'not_your_file')
   }
 
-  /** Removes all uses by one message, user or report. Unused files are kept for a while. */
   const detach = (usedBy: string): void => store.deleteUses(usedBy).forEach(files.expire)
 
   // A former picture is kept for a day, so that the user can select it again.
@@ -53,9 +52,7 @@ export function createFileUses({ events }: Core, { store, urls, files }: Parts) 
     detach,
     /** Size and placeholder of an image of this server, in the form of the column `picture`. */
     pictureOf: (url: string): string | null => store.find(urls.idIn(url) ?? '')?.picture ?? null,
-    /** Attaches files of the owner.
-     *  @returns the views of the files
-     *  @throws validation_error for other URLs, files of other users, and removed files */
+    /** @throws validation_error for other URLs, files of other users, and removed files */
     attach(usedBy: string, ownerId: string, fileUrls: readonly string[]): UploadedFile[] {
       const details: FieldProblems = {}
       const attached: UploadedFile[] = []
@@ -69,7 +66,7 @@ export function createFileUses({ events }: Core, { store, urls, files }: Parts) 
       throwProblems(details)
       return attached
     },
-    /** Keeps the logo of the platform, which may be anybody's upload.
+    /** It may be anybody's upload.
      *  @throws validation_error (`logo_url`) for a URL that is not an image uploaded here */
     setLogo(url: string | null): void {
       detach(logoUse)
@@ -80,7 +77,6 @@ export function createFileUses({ events }: Core, { store, urls, files }: Parts) 
       }
       store.addUse(logoUse, file.id)
     },
-    /** Releases the picture of a deleted user. */
     forget: (userId: string): void => setPicture(userId, null),
   }
 }

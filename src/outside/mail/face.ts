@@ -8,7 +8,6 @@ export const buttonMark = 'data-button=""'
 
 type Style = { settings: Settings; links: PreferenceLinks; issuer: string }
 
-/** Gives every mail the name, logo and colour of the platform: its sender, head, button and foot. */
 export function createPlatformMailer(mailer: Mailer<SentMail>, style: Style): Mailer {
   const { settings, links, issuer } = style
   return {

@@ -7,7 +7,6 @@ import { withoutAddresses } from '../../lib/text.ts'
 import type { DeliveryState } from '../delivery-state.ts'
 import type { About } from './templates.ts'
 
-/** An outgoing mail with its text in plain form and as HTML. */
 export type Mail = {
   to: string
   replyTo?: string
@@ -23,7 +22,6 @@ export type Mail = {
   face?: ShownSettings
 }
 
-/** A mail as it is sent. */
 export type SentMail = Omit<Mail, 'id' | 'about' | 'face'> & {
   fromName: string
   /** Stops such mails with one click (RFC 8058). */
@@ -39,19 +37,16 @@ export type Mailer<M = Mail> = {
   close(): void
 }
 
-/** The mail server permanently refuses this recipient. */
 export class RecipientRefused extends PermanentFailure {}
 
 type Observers = {
   log: Log
   state: DeliveryState
-  /** Called for a permanently refused address.
-   *  @returns whether it belongs to a user */
+  /** @returns whether the address belongs to a user */
   onRefused: (address: string) => Promise<boolean>
 }
 
-/** Records the result of each mail. A mail to a permanently refused address of a user counts as done, because a retry cannot
- *  help. */
+/** A mail to a permanently refused address of a user counts as done, because a retry cannot help. */
 export function observeMails(mailer: Mailer<SentMail>, observers: Observers): Mailer<SentMail> {
   const { log, state, onRefused } = observers
 
@@ -73,8 +68,7 @@ export function observeMails(mailer: Mailer<SentMail>, observers: Observers): Ma
   return { send, close: mailer.close }
 }
 
-/** Writes mails to the log when no SMTP server is configured. In production (an https: URL) it hides the tokens in links,
- *  because readers of the log could use them. */
+/** In production (an https: URL) it hides the tokens in links, because readers of the log could use them. */
 export function createLogMailer(log: Log, publicUrl: string): Mailer<SentMail> {
   const isServing = publicUrl.startsWith('https:')
   return {

@@ -13,7 +13,7 @@ const timeouts = {
 }
 const maxConnections = 2
 
-/** Sends through an SMTP server over pooled connections. `smtps:` uses TLS from the start, `smtp:` upgrades by STARTTLS. */
+/** `smtps:` uses TLS from the start, `smtp:` upgrades by STARTTLS. */
 export function createSmtpMailer(
   url: string,
   from: string,
@@ -27,7 +27,6 @@ export function createSmtpMailer(
     return createTransport({ url, pool: true, maxConnections, ...timeouts })
   }
 
-  /** Ends the mails that are being sent, too: they fail. */
   const close = (opened = transport) => void opened?.then((one) => one.close({ force: true }))
 
   /** A server that drips its answer would keep its connection for ever, so the next mail gets new ones. */
@@ -68,8 +67,7 @@ export function createSmtpMailer(
   }
 }
 
-/** Connects and logs in without sending anything.
- *  @returns the reason for a failure; undefined on success */
+/** @returns the reason for a failure; undefined on success */
 export async function trySmtp(url: string, longest = longestTryMilliseconds) {
   const { createTransport } = await loadNodemailer()
   const transport = createTransport({ url, ...timeouts })

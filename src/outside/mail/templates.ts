@@ -30,8 +30,7 @@ type MailValues = {
 /** The notifications that a mail is about. Its address for unsubscribing stops them. */
 export type About = { userId: string; types: readonly PreferenceType[] }
 
-/** Renders a mail from the texts of the platform, else from the default ones. Values replace
- *  their placeholders once and are escaped in the HTML, so that nothing in them has an effect. */
+/** Values replace their placeholders once and are escaped in the HTML, so that nothing in them has an effect. */
 export function renderMail<K extends MailKind>(
   settings: ShownSettings,
   kind: K,
@@ -90,19 +89,17 @@ function titleOf(items: readonly MailItem[]): string {
   return items.length > 1 ? `${title} (${items.length})` : title
 }
 
-/** An owner's message in a ticket, for the desk. */
 export type OwnerMessage = {
   id: string
   subject: string
   body: string
   category: keyof (typeof texts)['en']['desk']['categories']
   priority: keyof (typeof texts)['en']['desk']['priorities']
-  /** Name and address of the ticket's owner. */
   owner: { name: string; email: string | null }
   link: string
 }
 
-/** An owner's message, limited to what `mail_content` lets mail servers see. */
+/** Limited to what `mail_content` lets mail servers see. */
 export function ownerMessageItem(
   settings: ShownSettings,
   locale: Locale,

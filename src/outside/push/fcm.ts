@@ -17,12 +17,10 @@ import { createAccessTokens, type ServiceAccount } from './service-account.ts'
 type FcmOptions = {
   account: ServiceAccount
   clock: Clock
-  /** Base URL of the service, before `/v1/projects/…`. */
   baseUrl: string
   timeoutMilliseconds?: number
 }
 
-/** Sends through Firebase Cloud Messaging (HTTP v1) to apps on iOS, Android and the web. */
 export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
   const { account, clock, baseUrl, timeoutMilliseconds } = options
   const project = encodeURIComponent(account.projectId)

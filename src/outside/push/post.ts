@@ -16,8 +16,7 @@ type Post = {
 
 export type PushAnswer = Answer & { host: string }
 
-/** Posts once and does not follow redirects.
- *  @throws RetryLater when no response came in time */
+/** @throws RetryLater when no response came in time */
 export async function post(url: string, request: Post): Promise<PushAnswer> {
   const { headers, body, timeoutMilliseconds = usualTimeoutMilliseconds, signal } = request
   const { host } = new URL(url)
@@ -31,8 +30,7 @@ export async function post(url: string, request: Post): Promise<PushAnswer> {
   }
 }
 
-/** Derives the outcome of a message from the response.
- *  @throws RetryLater when the service is busy or broken · PushRefused for every other failure */
+/** @throws RetryLater when the service is busy or broken · PushRefused for every other failure */
 export function outcomeOf(answer: PushAnswer, clock: Clock): 'delivered' | 'gone' {
   const { status, retryAfter } = answer
   if (status >= 200 && status < 300) return 'delivered'

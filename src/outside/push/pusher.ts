@@ -8,7 +8,6 @@ import { isWithin, parseSubscription, type WebPushSubscription } from './subscri
 export type PushMessage = {
   title: string
   body: string
-  /** Passed to the app unchanged, with `type` added. */
   data: Record<string, string>
   type: string
   /** How long the push service keeps the message for an offline device. */
@@ -24,7 +23,7 @@ export type FcmTarget = { kind: 'fcm'; token: string; platform: PushPlatform }
 export type WebPushTarget = { kind: 'web_push'; subscription: WebPushSubscription }
 export type PushTarget = FcmTarget | WebPushTarget
 
-/** Passes a message to the push service of a device. `gone`: the token is permanently invalid.
+/** `gone`: the token is permanently invalid.
  *  @throws RetryLater when the service is busy, broken or unreachable · PushRefused for every other failure */
 export type PushDriver<Target extends PushTarget> = (
   target: Target,
@@ -34,7 +33,6 @@ export type PushDriver<Target extends PushTarget> = (
 
 export type Pusher = ReturnType<typeof createPusher>
 
-/** The push service refuses this message. The token stays valid. */
 export class PushRefused extends Error {}
 
 /** Begins the reason of a failure that the operator can fix there. */
@@ -42,7 +40,7 @@ export const accountEntry = 'FCM_SERVICE_ACCOUNT'
 
 type Drivers = { fcm: PushDriver<FcmTarget> | undefined; webPush: PushDriver<WebPushTarget> }
 
-/** Sends each message through the driver of its target. `unconfigured`: nothing was sent, because FCM is not set up. */
+/** `unconfigured`: nothing was sent, because FCM is not set up. */
 export function createPusher({ fcm, webPush }: Drivers) {
   return async (target: PushTarget, message: PushMessage, signal?: AbortSignal) => {
     if (target.kind === 'web_push') return webPush(target, message, signal)
@@ -76,8 +74,7 @@ export function targetOf(token: string, platform: PushPlatform): PushTarget {
   return subscription ? { kind: 'web_push', subscription } : { kind: 'fcm', token, platform }
 }
 
-/** The name of the push service of a target. Users choose the host, so all hosts below one of `hostSuffixes` count as
- *  one service. */
+/** Users choose the host, so all hosts below one of `hostSuffixes` count as one service. */
 export function serviceOf(target: PushTarget, hostSuffixes: readonly string[]): string {
   if (target.kind === 'fcm') return 'fcm'
   const { host } = new URL(target.subscription.endpoint)

@@ -20,8 +20,7 @@ const KeyFile = Type.Object({
   token_uri: Type.String(),
 })
 
-/** Reads the JSON key file of a service account.
- *  @throws Error with a reason that completes "NAME must …" */
+/** @throws Error with a reason that completes "NAME must …" */
 export function parseServiceAccount(text: string): ServiceAccount {
   const file = parseJson(KeyFile, text)
   if (!file) {
@@ -84,7 +83,6 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
     return token
   }
 
-  /** A valid token. Concurrent callers share one request. */
   function current(): Promise<string> {
     if (held && held.freshUntil > clock.now()) return Promise.resolve(held.token)
     pending ??= fetchToken().finally(() => {
@@ -105,8 +103,7 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
 /** The reason is logged and stored, and an answer that was cut off begins with the token. */
 const withoutToken = (text: string) => text.replace(/("access_token"\s*:\s*")[^"]*/, '$1…')
 
-/** Tests whether Google accepts the account.
- *  @returns the reason for a failure; undefined on success */
+/** @returns the reason for a failure; undefined on success */
 export async function tryServiceAccount(account: ServiceAccount, clock: Clock) {
   const tokens = createAccessTokens({ account, clock, timeoutMilliseconds: tryMilliseconds })
   return tokens.current().then(

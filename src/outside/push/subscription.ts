@@ -21,7 +21,6 @@ export const publicPushServices: readonly string[] = [
 const publicKeyBytes = 65
 const authSecretBytes = 16
 
-/** Parses a browser's push token; undefined when no message can be encrypted for it. */
 export function parseSubscription(text: string): WebPushSubscription | undefined {
   const subscription = parseJson(WebPushSubscription, text)
   if (!subscription || !URL.canParse(subscription.endpoint)) return undefined

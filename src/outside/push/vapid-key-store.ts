@@ -4,7 +4,6 @@ import { vapidKeys } from '../../db/schema.ts'
 
 /** The key pair that browsers bind their subscriptions to (RFC 8292). */
 export type VapidKeys = {
-  /** PKCS #8 in PEM. */
   privateKey: string
   /** The point on P-256, 65 bytes in base64url: the `applicationServerKey` in browsers. */
   publicKey: string

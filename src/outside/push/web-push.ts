@@ -36,7 +36,6 @@ const headerBytes = 16 + 4 + 1 + 65
 const maxBodyBytes = 4_096
 const lastRecord = Buffer.of(2)
 
-/** The largest message, without header, delimiter and tag. */
 export const maxPlaintextBytes = maxBodyBytes - headerBytes - lastRecord.length - tagBytes
 
 /** Sends to browsers through their push services (RFC 8030). The service worker finds `{title, body, data, badge?,
@@ -80,8 +79,7 @@ const renewedAfterMilliseconds = 11 * 3_600_000
 // Users choose the hosts within a push service's domain, so their number is unlimited.
 const maxOrigins = 100
 
-/** Authenticates this server to push services (RFC 8292).
- *  @returns a function that makes the Authorization header for an endpoint; a token is reused for half a day */
+/** RFC 8292. A token is reused for half a day. */
 function createAuthorization({ keys, subject, clock }: WebPushOptions) {
   const headers = createLru<{ header: string; madeAt: number }>(maxOrigins)
 
@@ -105,8 +103,7 @@ function createAuthorization({ keys, subject, clock }: WebPushOptions) {
 
 type Sender = { ecdh: ECDH; salt: Uint8Array }
 
-/** Encrypts for one browser (RFC 8291) in one record of aes128gcm (RFC 8188).
- *  @returns the body of the request */
+/** RFC 8291, in one record of aes128gcm (RFC 8188). */
 export function encrypt(
   plaintext: Uint8Array,
   keys: WebPushSubscription['keys'],
