@@ -142,14 +142,13 @@ export async function openService(
   const history = createRequestHistory(clock)
   const delivery = { mail: createDeliveryState(clock), push: createDeliveryState(clock) }
   const links = createPreferenceLinks(orm, config.publicUrl)
-  const { smtpUrl, mailFrom, publicUrl } = config
+  const { smtpUrl, mailFrom, publicUrl, issuer } = config
   const plain = smtpUrl ? createSmtpMailer(smtpUrl, mailFrom) : createLogMailer(log, publicUrl)
   const observed = observeMails(plain, {
     log,
     state: delivery.mail,
     onRefused: (address) => accounts.noteBounce(address),
   })
-  const { issuer } = config
   const mailer = createPlatformMailer(observed, { settings: core.settings, links, issuer })
   const { fileStorage, startMoving } = createFileStorage(connection, config, log)
   const { accounts, platform, chat, unread, notifications, forgetting, webhooks, modules } =

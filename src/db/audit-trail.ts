@@ -92,11 +92,6 @@ export type AuditTrail = ReturnType<typeof createAuditTrail>
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   const insert = lazy(() => prepareInsert(orm.$client, auditLog))
 
-  function listBy(userId: string, limit: number, after = ''): AuditRow[] {
-    const next = and(eq(auditLog.actorId, userId), gt(auditLog.id, after))
-    return orm.select().from(auditLog).where(next).orderBy(asc(auditLog.id)).limit(limit).all()
-  }
-
   function hasFew(condition: SQL): boolean {
     const rows = orm.select({ id: auditLog.id }).from(auditLog).where(condition)
     const some = rows.limit(fewRows + 1).as('some')
@@ -171,9 +166,11 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
     },
     eachBy: (userId: string) => eachOf(orm, auditLog, 'id', eq(auditLog.actorId, userId)),
     /** Replaces addresses with keyed hashes, the only update that the triggers allow: the rows stay as evidence. */
-    erase(userId: string, limit: number, after?: string): string | undefined {
+    erase(userId: string, limit: number, after = ''): string | undefined {
       const hashAddress = loadAddressHash(orm)
-      const rows = listBy(userId, limit, after)
+      const next = and(eq(auditLog.actorId, userId), gt(auditLog.id, after))
+      const found = orm.select().from(auditLog).where(next)
+      const rows = found.orderBy(asc(auditLog.id)).limit(limit).all()
       for (const { id, ip, action } of rows) {
         const details = action === 'session_moved' ? { details: null } : {}
         // After a crash the job starts over and reads rows that are hashed already.

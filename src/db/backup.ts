@@ -89,7 +89,9 @@ function check(path: string, name: string, prepare: (database: Database) => void
   try {
     if (knownVersion(database, name) === 0) throw new Error('it is empty')
     prepare(database)
-    mustHaveWholePages(database, path)
+    // SQLite reads a truncated last page as if it were padded with zeros.
+    const pageBytes = Number(database.query('PRAGMA page_size').values()[0]?.[0])
+    if (statSync(path).size % pageBytes !== 0) throw new Error('it is damaged: it is cut off')
     const problem = integrityProblem(database)
     if (problem !== undefined) throw new Error(`it is damaged: ${problem}`)
   } catch (cause) {
@@ -102,12 +104,6 @@ function check(path: string, name: string, prepare: (database: Database) => void
   } finally {
     database.close()
   }
-}
-
-/** SQLite reads a truncated last page as if it were padded with zeros. */
-function mustHaveWholePages(database: Database, path: string) {
-  const pageBytes = Number(database.query('PRAGMA page_size').values()[0]?.[0])
-  if (statSync(path).size % pageBytes !== 0) throw new Error('it is damaged: it is cut off')
 }
 
 export function integrityProblem(database: Database): string | undefined {

@@ -63,7 +63,8 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
   if (!unlock) throw new StartError(`a hostline is running on ${directory}: stop it first`)
   const path = join(directory, databaseFile)
   const staged = `${path}.restoring`
-  const stagedFiles = `${join(directory, filesDirectory)}.restoring`
+  const files = join(directory, filesDirectory)
+  const stagedFiles = `${files}.restoring`
   try {
     if (hasData(path) && !options.isForced) {
       throw new StartError(
@@ -75,13 +76,16 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
     const hasFiles = await source.stage(staged, stagedFiles)
     const aside = join(directory, options.asideName)
     const copy = join(directory, replicaCopyFile)
-    const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
+    // First, because the database names the files.
+    const filesAside = hasFiles
+      ? replaceDirectory(files, stagedFiles, `${aside.replace(/\.db$/, '')}-files`)
+      : undefined
     let databaseAside: string | undefined
     try {
       databaseAside = keepFormer(path, copy, aside)
       moveInto(staged, path)
     } catch (error) {
-      if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
+      if (filesAside) replaceDirectory(files, filesAside, stagedFiles)
       throw error
     }
     // The copy would keep what the leader deletes from now on.
@@ -97,12 +101,6 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
     rmSync(stagedFiles, { recursive: true, force: true })
     unlock()
   }
-}
-
-// Called before the database is replaced, because the database names the files.
-function putFiles(directory: string, staged: string, aside: string) {
-  const path = join(directory, filesDirectory)
-  return replaceDirectory(path, staged, `${aside.replace(/\.db$/, '')}-files`)
 }
 
 /** Keeps the database, or else the copy of a standby, as `aside`. */

@@ -123,18 +123,14 @@ export function startMovingFiles({ directory, storage, isListed, log }: Moving):
    *  @throws BucketError */
   async function tryMove(key: string): Promise<unknown> {
     try {
-      await (isStopped || moveOne(key))
+      if (!isStopped && isListed(key)) await storage.take(key)
+      // It may have been deleted during the upload.
+      if (!isStopped && !isListed(key)) await storage.delete(key)
       return undefined
     } catch (error) {
       if (error instanceof BucketError) throw error
       return error
     }
-  }
-
-  async function moveOne(key: string) {
-    if (isListed(key)) await storage.take(key)
-    // It may have been deleted during the upload.
-    if (!isListed(key)) await storage.delete(key)
   }
 
   /** Hostline 0.1 kept a removed file, with this mark beside it. */

@@ -152,7 +152,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
     if (running === 0) return true
     const sameKind = [...queues.values()].filter((queue) => queue.kind === kind)
     const slots = pushKinds.includes(kind) ? slotsPerPushService : slotsPerReceiver
-    return running < slots && countRunning(sameKind) < slotsPerKind
+    const runningOfKind = sameKind.reduce((sum, queue) => sum + queue.running, 0)
+    return running < slots && runningOfKind < slotsPerKind
   }
 
   async function run(queue: Queue, id: string): Promise<void> {
@@ -234,7 +235,9 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 
   function recordDelivery({ id, kind, attempts }: DueJob, { failure, delivery }: JobEnd) {
-    if (delivery) deliveries.record({ ...resultOf(failure), kind, ...delivery, id, attempts })
+    const state = failure?.runAt === undefined ? 'failed' : 'waiting'
+    const result = { state, answer: failure?.reason ?? null, kind } as const
+    if (delivery) deliveries.record({ ...result, ...delivery, id, attempts })
     else if (attempts > 1 && !failure) deliveries.skip(id)
   }
 
@@ -289,16 +292,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 }
 
-function resultOf(failure: Failure | undefined): Pick<DeliveryRow, 'state' | 'answer'> {
-  return {
-    state: failure?.runAt === undefined ? 'failed' : 'waiting',
-    answer: failure?.reason ?? null,
-  }
-}
-
 const nameOf = ({ kind, receiver }: QueueName) => `${kind} ${receiver}`
-
-const countRunning = (queues: Queue[]) => queues.reduce((sum, { running }) => sum + running, 0)
 
 /** Delays each `write` by a moment, so that several share a commit. */
 function createBatchedWrite(write: Core['write']): Core['write'] {

@@ -45,8 +45,8 @@ export function createKeyedSemaphore(permits: number, limit?: WaitLimit) {
   const byKey = new Map<string, { run: ReturnType<typeof createSemaphore>; users: number }>()
 
   return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    const semaphore = byKey.get(key) ?? { run: createSemaphore(permits, limit), users: 0 }
-    byKey.set(key, semaphore)
+    const create = () => ({ run: createSemaphore(permits, limit), users: 0 })
+    const semaphore = byKey.getOrInsertComputed(key, create)
     semaphore.users++
     try {
       return await semaphore.run(work)

@@ -19,7 +19,8 @@ export class SlidingWindow {
   }
 
   isFull(limit: Limit, now: number): boolean {
-    this.#forget(now - limit.windowMilliseconds)
+    const until = now - limit.windowMilliseconds
+    while ((this.#times[0] ?? Number.POSITIVE_INFINITY) <= until) this.#times.shift()
     // If the clock was set back, later times count as now.
     if ((this.#times.at(-1) ?? now) > now)
       this.#times = this.#times.map((time) => Math.min(time, now))
@@ -39,10 +40,6 @@ export class SlidingWindow {
   freeAt(limit: Limit, now: number): number {
     const [oldest] = this.#times
     return oldest === undefined ? now : oldest + limit.windowMilliseconds
-  }
-
-  #forget(until: number) {
-    while ((this.#times[0] ?? Number.POSITIVE_INFINITY) <= until) this.#times.shift()
   }
 }
 

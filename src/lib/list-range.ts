@@ -51,15 +51,16 @@ type NumberedReader<T> = {
 /** Reads a range of a numbered list, newest first. A page reads only its own rows, however far back it is. */
 export function listByNumber<T>(range: ListRange, reader: NumberedReader<T>): Listing<T> {
   const { name, first = 1, last, list, numberOf } = reader
-  if (range.form === 'page') {
-    const until = last - range.offset
-    const rows = until >= first ? list(until - range.perPage, until) : []
-    return { form: 'page', rows, total: last - first + 1 }
-  }
-  const { limit, cursor } = range
-  const shape = Type.Tuple([Type.Literal(name), Type.Integer({ minimum: 1 })])
-  const until = cursor === undefined ? last : decodeCursor(cursor, shape)[1] - 1
-  return cutAtLimit(list(until - limit - 1, until), limit, (row) => [name, numberOf(row)])
+  return listByPosition(range, {
+    name,
+    shape: Type.Integer({ minimum: 1 }),
+    list({ limit, offset, before = last + 1 }) {
+      const until = before - 1 - offset
+      return list(until - limit, until)
+    },
+    count: () => last - first + 1,
+    position: numberOf,
+  })
 }
 
 /** The content of a cursor: the name of the list, then the position. */

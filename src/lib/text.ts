@@ -30,8 +30,8 @@ export function textProblem(text: string, rule: TextRule): FieldProblem | undefi
   const checked = rule.trimmed ? text.trim() : text
   if (checked.length > rule.max * utf16UnitsPerCodePoint) return problem('too_long', rule.max)
   if (rule.notBlank && !isVisible(checked)) return problem('blank')
-  if (rule.noControlCharacters && hasControlCharacters(checked))
-    return problem('control_characters')
+  const strict = rule.noControlCharacters && checked.replace(formatCharactersOfEmoji, '')
+  if (strict && /[\p{Cc}\p{Cf}]/u.test(strict)) return problem('control_characters')
   return lengthProblem(codePoints(checked), rule)
 }
 
@@ -46,10 +46,6 @@ export function isVisible(text: string): boolean {
 // Choice: only the standard flags made of tag characters are allowed, because other tags could hide a whole text.
 const formatCharactersOfEmoji =
   /(?<=\p{Extended_Pictographic}[\uFE0F\p{Emoji_Modifier}]?)\u200D(?=\p{Extended_Pictographic})|\p{RGI_Emoji_Tag_Sequence}/gv
-
-function hasControlCharacters(text: string) {
-  return /[\p{Cc}\p{Cf}]/u.test(text.replace(formatCharactersOfEmoji, ''))
-}
 
 function lengthProblem(length: number, { min = 0, max }: TextRule): FieldProblem | undefined {
   if (length > max) return problem('too_long', max)
@@ -109,11 +105,9 @@ export function isAppUrl(text: string): boolean {
   return ownScheme.test(text)
 }
 
-const mediaTypePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i
-
 /** `type/subtype` without parameters (RFC 6838). */
 export function isMediaType(text: string): boolean {
-  return mediaTypePattern.test(text)
+  return /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i.test(text)
 }
 
 /** The beginning of a text in at most `max` code points, cut at a word. */

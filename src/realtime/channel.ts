@@ -195,8 +195,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
       connection.attach(socket)
       hub.add(connection)
       if (connection.wants('ready', undefined)) connection.sendFrame(readyFrame(connection.userId))
-      const since = connection.replaysAfter
-      if (since !== undefined) void catchUp(connection, since)
+      if (connection.since !== undefined) void catchUp(connection, connection.since)
     },
     message(socket, data) {
       if (!draining) receive(socket.data, data)

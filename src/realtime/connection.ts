@@ -36,12 +36,13 @@ export class Connection implements Peer {
   readonly role: Role
   readonly mayAdminister: boolean
   readonly locale: Locale
+  readonly since: string | undefined
+  sessionId: string
   /** Resolves once each read mark is stored or refused. A stored mark has no answer, so the next pong waits for it. */
   marked: Promise<void> = Promise.resolve()
   readonly #options: ConnectionOptions
   readonly #refused = new SlidingWindow()
   readonly #malformed = new SlidingWindow()
-  #sessionId: string
   #expiresAt: number
   #socket: ServerWebSocket<Connection> | undefined
   #whenDrained = () => {}
@@ -54,19 +55,12 @@ export class Connection implements Peer {
     this.role = principal.role
     this.mayAdminister = principal.mayAdminister
     this.locale = options.locale
+    this.since = since
+    this.sessionId = principal.sessionId
     this.#options = options
-    this.#sessionId = principal.sessionId
     this.#expiresAt = principal.expiresAt
     this.#position = since ?? ''
     if (since !== undefined) this.#held = []
-  }
-
-  get sessionId(): string {
-    return this.#sessionId
-  }
-
-  get replaysAfter(): string | undefined {
-    return this.#options.since
   }
 
   attach(socket: ServerWebSocket<Connection>): void {
@@ -74,7 +68,7 @@ export class Connection implements Peer {
   }
 
   extend({ sessionId, expiresAt }: UserPrincipal): void {
-    this.#sessionId = sessionId
+    this.sessionId = sessionId
     this.#expiresAt = expiresAt
   }
 
@@ -104,12 +98,9 @@ export class Connection implements Peer {
   wants(type: string, id: string | undefined): boolean {
     if (this.#options.withheld.has(type)) return false
     if (id === undefined) return true
-    if (this.#held) this.#placeHeld(this.#held, id)
-    return !this.#held && id > this.#position
-  }
-
-  #placeHeld(held: HeldFrame[], nextMessage: string) {
-    for (const frame of held) frame.before ??= nextMessage
+    if (!this.#held) return id > this.#position
+    for (const frame of this.#held) frame.before ??= id
+    return false
   }
 
   send(text: string): boolean {
@@ -134,7 +125,9 @@ export class Connection implements Peer {
         this.#sendHeldBefore(id)
         this.sendFrame(frame)
         this.#position = id
-        if (this.#unsentBytes() > behindBytes) await this.#drained()
+        if (this.#unsentBytes() > behindBytes) {
+          await new Promise<void>((resolve) => (this.#whenDrained = resolve))
+        }
       }
     }
   }
@@ -159,12 +152,6 @@ export class Connection implements Peer {
     const held = this.#held ?? []
     this.#held = undefined
     for (const { text } of held) this.#transmit(text)
-  }
-
-  #drained(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#whenDrained = resolve
-    })
   }
 
   drained(): void {

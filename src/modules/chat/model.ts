@@ -37,7 +37,7 @@ import { conversationStates, messageTypes, type SentType, sentTypes } from '../.
 import type { Peer } from '../../realtime/hub.ts'
 import type { BroadcastRow } from './broadcast-store.ts'
 import type { InboxRow } from './inbox-store.ts'
-import type { MessageRow } from './store.ts'
+import type { MessageRow, Said } from './store.ts'
 
 export const MessageTypeField = OneOf(messageTypes, { title: 'MessageType' })
 export const GivenType = OneOf(sentTypes, {
@@ -115,18 +115,7 @@ const fileFields = {
 const fileMessage = { body: '', type: 'file', ...fileFields }
 
 /** The file fields of a text message are null. */
-export type Draft = Pick<
-  MessageRow,
-  | 'type'
-  | 'body'
-  | 'fileUrl'
-  | 'fileName'
-  | 'fileSize'
-  | 'fileType'
-  | 'attachments'
-  | 'clientId'
-  | 'data'
->
+export type Draft = Omit<Said, 'picture'> & Pick<MessageRow, 'clientId'>
 
 /** REST and frames name the message type differently, hence the parameter. */
 export function draftOf(fields: Static<typeof MessageFields>, type?: SentType | null): Draft {

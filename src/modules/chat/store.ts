@@ -13,6 +13,8 @@ import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 
 export type MessageRow = typeof messages.$inferSelect
+/** What a removed message has lost. */
+export type Said = (typeof removedMessages.$inferSelect)['said']
 export type ParticipantRow = typeof participants.$inferSelect
 export type ConversationRow = Omit<typeof conversations.$inferSelect, 'data'>
 

@@ -193,7 +193,7 @@ export function createFileService(core: Core, parts: FileParts) {
       name = fileNameOf(file.name)
       type = fileTypeOf(file.type)
       const stripped = stripMetadata(limit(file.bytes, bound, received), facts)
-      await storage.write(reserved.id, checked(mustGoOn, measure(stripped, stored)))
+      await storage.write(reserved.id, measure(stripped, stored, mustGoOn))
     })
     if (incoming.isExact && received.bytes !== incoming.announcedBytes) throw invalidBody()
     const isInline = await isShownInline(type, stored.head)
@@ -311,12 +311,8 @@ export function createFileService(core: Core, parts: FileParts) {
 
 /** The first byte may come after the row was deleted and the job that removes the bytes has run: a kill would then leave
  *  bytes that nothing removes. The storage asks for bytes when it has opened the file, so a later job finds that. */
-async function* checked(mustGoOn: () => void, bytes: AsyncIterable<Uint8Array>) {
+async function* measure(bytes: AsyncIterable<Uint8Array>, stored: Stored, mustGoOn: () => void) {
   mustGoOn()
-  yield* bytes
-}
-
-async function* measure(bytes: AsyncIterable<Uint8Array>, stored: Stored) {
   for await (const chunk of bytes) {
     stored.bytes += chunk.byteLength
     if (stored.head.byteLength < sniffedBytes) {
