@@ -79,7 +79,6 @@ export const sender = checked('be an address such as noreply@example.com', (text
   return normalizeEmail(address) !== undefined
 })
 
-/** Parses the JSON of a key file, plain or in base64, or reads the file at a path. */
 export function serviceAccount(text: string): ServiceAccount {
   const json = [text, Buffer.from(text, 'base64').toString()].find((it) => /^\s*\{\s*["}]/.test(it))
   return parseServiceAccount(json ?? readFile(text))

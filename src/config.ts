@@ -187,7 +187,6 @@ function configOf(values: Values, isTerminal: boolean) {
       bucket: values.FILES_S3_URL ?? filesWithin(values.REPLICA_S3_URL),
     }),
     backupBucket: values.BACKUP_S3_URL,
-    /** Undefined without a bucket to replicate to. */
     replica: values.REPLICA_S3_URL && {
       bucket: values.REPLICA_S3_URL,
       ack: values.REPLICA_ACK,

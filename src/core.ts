@@ -39,7 +39,6 @@ export type Core = Readonly<{
 export type Erase = (userId: string, limit: number, after?: string) => string | undefined
 
 export type Purge = {
-  /** Counts what a user has written, in parts. */
   count: (userId: string) => Iterable<number>
   /** Like `Erase`, for what a purged user has written; also counts it. */
   some: (

@@ -74,7 +74,6 @@ export type Substitutes = {
   passwordCost?: Argon2Cost
   /** Replaces the daily quota, which tests with many tickets would exceed. */
   ticketsPerDay?: number
-  /** Replaces the rule that endpoints must use https and belong to a push service. */
   isAllowedPushEndpoint?: (endpoint: string) => boolean
   onStandby?: () => void
   verifyReplica?: () => Promise<void>

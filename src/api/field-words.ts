@@ -77,7 +77,6 @@ export const fieldWords: Record<string, string> = {
   muted: 'How many people do not get it, by a preference of theirs or a block.',
   name: 'The name.',
   note: 'A note of the admins.',
-  note_id: 'The id of the note.',
   notification: 'The notification.',
   notifications: 'The number of unread notifications.',
   open: 'The number of open tickets.',

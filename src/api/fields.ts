@@ -31,7 +31,6 @@ type Check = (value: string) => FieldProblem | undefined
 const refinementKey = Symbol('refinement')
 const checkKey = Symbol('check')
 type WithCheck = TSchema & { [checkKey]: Check }
-type WithRefinement = { [refinementKey]?: Refinement }
 
 const checkText = (schema: TSchema, value: unknown) =>
   typeof value === 'string' ? (schema as WithCheck)[checkKey](value) : problem('not_a_string')
@@ -70,7 +69,6 @@ const formed =
   }
 
 const isTime = formed((text) => parseTime(text) !== undefined, 'time')
-/** ISO 8601 with a time zone, as `parseTime` reads it. */
 export const Time = (annotations: Annotations = {}) =>
   CheckedText(isTime, { examples: [samples.later], ...annotations })
 
@@ -85,7 +83,6 @@ export const Email = (description = 'The e-mail address of the account.') =>
 const isId = formed((text) => parseId(text) !== undefined, 'id')
 export const Id = (annotations: Annotations = {}) => CheckedText(isId, annotations)
 const isPersonId = formed((text) => (parseExternalId(text) ?? parseId(text)) !== undefined, 'id')
-/** A person in the service feed: an id, or `ext:` and an external id. */
 export const PersonId = (example: string = samples.guest.id) =>
   CheckedText(isPersonId, {
     description: 'An id, or `ext:` and an external id.',
@@ -142,7 +139,6 @@ export const Rarely = <T extends TSchema>(schema: T) => Nullable(schema, { examp
 export const named = (title: string) =>
   Type.Unsafe<object>({ $ref: `#/components/schemas/${title}` })
 
-/** An object that the API description shows under its title. */
 export const Schema = <T extends TProperties>(
   title: string,
   properties: T,
@@ -171,7 +167,6 @@ export const pictureFields = {
 }
 export type Picture = { width: number; height: number; placeholder?: string }
 
-/** @param stored the column `picture` */
 export const pictureView = (stored: string | null): Partial<Picture> =>
   stored === null ? {} : (JSON.parse(stored) as Picture)
 
@@ -277,7 +272,7 @@ export function fieldProblems(schema: TSchema, value: unknown): FieldProblems {
 }
 
 function refinementOf(schema: TSchema) {
-  return (schema as TSchema & WithRefinement)[refinementKey]
+  return (schema as TSchema & { [refinementKey]?: Refinement })[refinementKey]
 }
 
 /** TypeBox only reports "neither matches" for a nullable field, so this yields the errors of its non-null branch. */
@@ -336,7 +331,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Parses JSON of this shape; undefined for any other text. */
 export function parseJson<T extends TSchema>(schema: T, text: string): Static<T> | undefined {
   try {
     const value: unknown = JSON.parse(text)

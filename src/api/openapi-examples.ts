@@ -5,10 +5,10 @@ import type { Json } from './openapi-schemas.ts'
  *  @throws Error for a text without an example */
 export function createExamples(components: Json) {
   function exampleOf(schema: Json, name: string): unknown {
-    const { $ref, examples, allOf } = schema
+    const { $ref, examples, allOf, anyOf } = schema
     if (Array.isArray(examples)) return examples[0]
     if (typeof $ref === 'string') return exampleOf(referred($ref), name)
-    const branch = firstBranch(schema)
+    const branch = (anyOf as Json[] | undefined)?.find(({ type }) => type !== 'null')
     if (branch) return exampleOf(branch, name)
     if (Array.isArray(allOf)) return allOf.map((part: Json) => exampleOf(part, name)).reduce(merged)
     if (schema['type'] === 'object') return objectExample(schema)
@@ -37,10 +37,6 @@ export function merged(example: unknown, other: unknown): unknown {
   if (!isObject(example) || !isObject(other)) return other
   const fields = Object.entries(other).map(([name, value]) => [name, merged(example[name], value)])
   return { ...example, ...Object.fromEntries(fields) }
-}
-
-function firstBranch({ anyOf }: Json): Json | undefined {
-  return (anyOf as Json[] | undefined)?.find(({ type }) => type !== 'null')
 }
 
 function simpleExample(schema: Json, name: string): unknown {

@@ -13,10 +13,8 @@ const tokenRefusals = [
   'session_ended',
 ] as const
 
-/** The errors of operations that accept a password in place of a confirmation. */
 const passwordRefusals = ['invalid_credentials', 'login_throttled', 'quota_exceeded'] as const
 
-/** From the options that the pipeline enforces. */
 export function policyOf(route: DescribedRoute, limits: RateLimits, description?: string) {
   const allowed = allowedOf(route)
   const counted = countedBy(route, limits)
@@ -106,7 +104,6 @@ const units = [
   ['second', 1],
 ] as const
 
-/** The errors of an operation: those it declares, and those that follow from its access, its limit and its body. */
 export function errorKindsOf(route: DescribedRoute, declared: ErrorKind[], hasBody: boolean) {
   const { access, limit, method, confirm, path } = route
   const implied: [boolean, ...ErrorKind[]][] = [

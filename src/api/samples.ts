@@ -1,4 +1,3 @@
-/** The people and objects in the examples of the API descriptions. */
 export const samples = {
   host: {
     id: '01KERMBJX041AZ0J0JZ1VZ0JN2',

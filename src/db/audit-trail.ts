@@ -32,7 +32,6 @@ export interface AuditActions {
   setting_changed: 'setting'
 }
 export type AuditAction = keyof AuditActions
-type TargetType = AuditActions[AuditAction]
 
 export type Actor = { type: ActorType; id?: string }
 export type By = { actor: Actor; ip?: string }
@@ -41,7 +40,7 @@ export type ByUser = { actor: { type: 'user'; id: string }; ip: string }
 export type AuditEntry = {
   action: AuditAction
   actor: Actor
-  target?: { type: TargetType; id: string }
+  target?: { type: AuditActions[AuditAction]; id: string }
   ip?: string
   /** Never contains a secret: no token, no password, no hash of one. */
   details?: Record<string, string>

@@ -13,8 +13,7 @@ export const loadAddressHash = (orm: Orm) => loadKeyedHash(orm, 'address_hash')
 
 export function loadKeyedHash(orm: Orm, name: 'address_hash' | 'mail_preferences') {
   const known = orm.select().from(secrets).where(eq(secrets.name, name)).get()
-  const { value } = known ?? orm.insert(secrets).values(makeSecret(name)).returning().get()
+  const made = { name, value: randomBytes(32).toString('base64url') }
+  const { value } = known ?? orm.insert(secrets).values(made).returning().get()
   return (text: string): string => createHmac('sha256', value).update(text).digest('base64url')
 }
-
-const makeSecret = (name: string) => ({ name, value: randomBytes(32).toString('base64url') })

@@ -53,7 +53,6 @@ function sizeOf({ databaseFile }: WalReader, { frame, pageSize, pages }: WalInde
   return { pageSize: bytes, pages: fstatSync(databaseFile).size / bytes }
 }
 
-/** Finds the newest frame of each page that the database file may lack. */
 async function indexFrames({ walFile }: WalReader, { frame, copiedFrames, pageSize }: WalIndex) {
   const newest = new Map<number, number>()
   // The database file contains the whole wal, which may be reset from here on.
@@ -69,11 +68,9 @@ async function indexFrames({ walFile }: WalReader, { frame, copiedFrames, pageSi
   return newest
 }
 
-type Range = { first: number; count: number; pageSize: number }
-
 async function readPages(
   { databaseFile, walFile }: WalReader,
-  { first, count, pageSize }: Range,
+  { first, count, pageSize }: { first: number; count: number; pageSize: number },
   newer: Map<number, number>,
 ) {
   const bytes = Buffer.alloc(count * pageSize)

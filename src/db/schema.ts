@@ -71,18 +71,16 @@ export const users = sqliteTable(
     /** The row stays without personal data, because messages refer to it. */
     deletedAt: time('deleted_at'),
   },
-  (table) => [
+  ({ id, externalId, role, disabledAt, emailVerified }) => [
     check('users_role', oneOf('role', words.roles)),
     check('users_locale', oneOf('locale', locales)),
     check('users_email_verified', sql.raw('email_verified IN (0, 1)')),
-    uniqueIndex('users_external_id').on(table.externalId).where(isSet('external_id')),
+    uniqueIndex('users_external_id').on(externalId).where(isSet('external_id')),
     // The recipients of an announcement, in delivery order, and the people whom admins list. The last columns are included
     // so that filters and counts read no row.
-    index('users_present')
-      .on(table.id, table.disabledAt, table.emailVerified)
-      .where(sql.raw('deleted_at IS NULL')),
+    index('users_present').on(id, disabledAt, emailVerified).where(sql.raw('deleted_at IS NULL')),
     index('users_present_role')
-      .on(table.role, table.id, table.disabledAt, table.emailVerified)
+      .on(role, id, disabledAt, emailVerified)
       .where(sql.raw('deleted_at IS NULL')),
   ],
 )
@@ -280,13 +278,11 @@ export const outbox = sqliteTable(
     deadAt: time('dead_at'),
     lastError: text('last_error'),
   },
-  (table) => [
+  ({ id, kind, receiver, runAt, deadAt }) => [
     // Without the last column SQLite would not count jobs by the index alone.
-    index('outbox_due')
-      .on(table.kind, table.receiver, table.runAt, table.id, table.deadAt)
-      .where(sql.raw('dead_at IS NULL')),
-    index('outbox_dead').on(table.deadAt).where(isSet('dead_at')),
-    index('outbox_dead_id').on(table.id).where(isSet('dead_at')),
+    index('outbox_due').on(kind, receiver, runAt, id, deadAt).where(sql.raw('dead_at IS NULL')),
+    index('outbox_dead').on(deadAt).where(isSet('dead_at')),
+    index('outbox_dead_id').on(id).where(isSet('dead_at')),
   ],
 )
 
@@ -347,14 +343,12 @@ export const calls = sqliteTable(
     activeAt: time('active_at'),
     updatedAt: time('updated_at').notNull(),
   },
-  (table) => [
+  ({ id, hostId, guestId, state, activeAt, updatedAt }) => [
     check('calls_state', oneOf('state', words.callStates)),
-    index('calls_active')
-      .on(table.hostId, table.guestId, table.activeAt)
-      .where(sql.raw("state = 'active'")),
+    index('calls_active').on(hostId, guestId, activeAt).where(sql.raw("state = 'active'")),
     // The last column is included so that calls that have lapsed are skipped without reading their rows.
-    index('calls_state').on(table.state, table.id, table.activeAt),
-    index('calls_updated').on(table.updatedAt),
+    index('calls_state').on(state, id, activeAt),
+    index('calls_updated').on(updatedAt),
   ],
 )
 
@@ -430,10 +424,8 @@ export const broadcasts = sqliteTable(
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),
   },
-  (table) => [
-    uniqueIndex('broadcasts_client_id')
-      .on(table.senderId, table.clientId)
-      .where(isSet('client_id')),
+  ({ senderId, clientId }) => [
+    uniqueIndex('broadcasts_client_id').on(senderId, clientId).where(isSet('client_id')),
   ],
 )
 
@@ -771,11 +763,9 @@ export const ticketMessages = sqliteTable(
     /** Files, in the form of the upload's response. */
     attachments: text('attachments', { mode: 'json' }).$type<readonly Attachment[]>(),
   },
-  (table) => [
-    primaryKey({ columns: [table.ticketId, table.seq] }),
-    uniqueIndex('ticket_messages_client_id')
-      .on(table.authorId, table.clientId)
-      .where(isSet('client_id')),
+  ({ ticketId, seq, authorId, clientId }) => [
+    primaryKey({ columns: [ticketId, seq] }),
+    uniqueIndex('ticket_messages_client_id').on(authorId, clientId).where(isSet('client_id')),
     check('ticket_messages_is_admin', sql.raw('is_admin IN (0, 1)')),
   ],
 )
@@ -840,15 +830,13 @@ export const notifications = sqliteTable(
     mailedAt: time('mailed_at'),
     createdAt: time('created_at').notNull(),
   },
-  (table) => [
-    primaryKey({ columns: [table.userId, table.id] }),
-    index('notifications_unread').on(table.userId, table.id).where(sql.raw('read_at IS NULL')),
-    uniqueIndex('notifications_dedupe')
-      .on(table.userId, table.dedupeKey)
-      .where(isSet('dedupe_key')),
-    index('notifications_read_age').on(table.createdAt).where(isSet('read_at')),
-    index('notifications_age').on(table.createdAt),
-    index('notifications_silent_age').on(table.createdAt).where(sql.raw('in_app = 0')),
+  ({ userId, id, dedupeKey, createdAt }) => [
+    primaryKey({ columns: [userId, id] }),
+    index('notifications_unread').on(userId, id).where(sql.raw('read_at IS NULL')),
+    uniqueIndex('notifications_dedupe').on(userId, dedupeKey).where(isSet('dedupe_key')),
+    index('notifications_read_age').on(createdAt).where(isSet('read_at')),
+    index('notifications_age').on(createdAt),
+    index('notifications_silent_age').on(createdAt).where(sql.raw('in_app = 0')),
     check(
       'notifications_type',
       sql`${oneOf('type', words.notificationTypes)} OR type GLOB 'custom.*'`,
@@ -933,10 +921,8 @@ export const announcements = sqliteTable(
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),
   },
-  (table) => [
-    uniqueIndex('announcements_client_id')
-      .on(table.senderId, table.clientId)
-      .where(isSet('client_id')),
+  ({ senderId, clientId }) => [
+    uniqueIndex('announcements_client_id').on(senderId, clientId).where(isSet('client_id')),
     check('announcements_audience', oneOf('audience', words.audienceKinds)),
   ],
 )

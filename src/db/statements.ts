@@ -19,7 +19,6 @@ import type { Orm } from './open.ts'
 
 const chunkSize = 200
 
-/** Prepares statements of plain SQL when they are first used. */
 export const lazyStatements =
   (sqlite: Database) =>
   <Row, Args extends SQLQueryBindings[] = SQLQueryBindings[]>(text: string) =>
@@ -82,7 +81,6 @@ export function deleteSome(
   return deleted.at(-1)?.key
 }
 
-/** Reads the rows of a table that match, in the order of a key, and in small chunks like `eachRow`. */
 export function eachOf<T extends SQLiteTable, K extends keyof T['$inferSelect'] & string>(
   orm: Orm,
   table: T,
@@ -119,26 +117,20 @@ type IdList<Row> = {
       limit: (limit: number) => { offset: (offset: number) => { all: () => Row[] } }
     }
   }
-  /** Replaces counting the rows of the table. */
   count?: () => number
 }
 
 export function listById<Row extends { id: string }>(
   orm: Orm,
   range: ListRange,
-  {
-    id,
-    name = getTableName(id.table),
-    which,
-    order = 'newest',
-    select,
-    count: counted,
-  }: IdList<Row>,
+  { id, which, order = 'newest', select, ...given }: IdList<Row>,
 ): Listing<Row> {
   const wholeRows = (some: SQL | undefined) => orm.select().from<SQLiteTable>(id.table).where(some)
   const [sorted, beyond] = order === 'newest' ? [desc(id), lt] : [asc(id), gt]
   return listByPosition(range, {
-    name,
+    name: getTableName(id.table),
+    count: () => countRows(orm, id.table, which),
+    ...given,
     position: (row) => row.id,
     list: ({ limit, offset, before }) =>
       (select ?? wholeRows)(and(which, before === undefined ? undefined : beyond(id, before)))
@@ -146,6 +138,5 @@ export function listById<Row extends { id: string }>(
         .limit(limit)
         .offset(offset)
         .all() as Row[], // the rows of the table, or of `select`
-    count: counted ?? (() => countRows(orm, id.table, which)),
   })
 }

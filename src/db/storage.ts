@@ -23,7 +23,6 @@ type StorageOptions = {
 
 export type Storage = ReturnType<typeof openStorage>
 
-/** Durable writes on an open database: the writer, the sync of its wal, and its checkpoints. */
 export function openStorage(connection: Connection, options: StorageOptions) {
   const { log, worker, counts, onFatal, sync, maxPending } = options
   const { sqlite, path } = connection

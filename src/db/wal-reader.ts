@@ -15,7 +15,6 @@ export type WalIndex = WalPosition & {
   pageSize: number
   pages: number
   commits: number
-  /** The number of frames already checkpointed into the database file. */
   copiedFrames: number
 }
 
@@ -60,7 +59,6 @@ export function openWalReader(databasePath: string) {
     }
   }
 
-  /** @returns the number of commits in these frames */
   function readFrames({ pageSize, frame }: WalIndex, from: number, take: TakePage): number {
     const frameBytes = frameHeaderBytes + pageSize
     if (frames.length < framesAtOnce * frameBytes) frames = Buffer.alloc(framesAtOnce * frameBytes)

@@ -63,7 +63,6 @@ export function createWriter(options: WriterOptions) {
   let queued: Task[] = []
   let unsynced: Task[] = []
   let pending = 0
-  /** False from a failed commit until the next successful one. */
   let healthy = true
   let flushScheduled = false
   let isSharing = false
@@ -141,8 +140,7 @@ export function createWriter(options: WriterOptions) {
     healthy = true
   }
 
-  /** Commits at least one task, and more as time allows.
-   *  @returns the number of tasks */
+  /** @returns the number of tasks: at least one, and more as time allows */
   function commitBatch(tasks: Task[]): number {
     let count: number
     begin.run()

@@ -9,7 +9,6 @@ const syncChunkBytes = 1_024 * 1_024
 // Syncs of the database find the disk free half of the time, and always a thread of the runtime.
 const paced = createPacedQueue()
 
-/** Stores files in a local directory, one file per key. Creates the directory with the first file. */
 export function createDiskStorage(directory: string): FileStorage {
   const pathOf = (key: string) => join(directory, mustBeFileKey(key))
   const unfinishedPathOf = (key: string) => `${pathOf(key)}.part`

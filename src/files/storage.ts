@@ -14,13 +14,12 @@ export function mustBeFileKey(key: string): string {
 export type FileStorage = {
   /** Stores a stream without holding it in memory. When it resolves, the file is safe against a power cut.
    *  @throws the errors of `bytes`; a partial file may remain, which `delete` removes */
-  write(key: string, bytes: Bytes): Promise<void>
+  write(key: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>
   /** Reads the bytes from `start` (inclusive) to `end` (exclusive) at the consumer's pace; undefined for an unknown file. */
   read(key: string, start: number, end: number): Promise<FileBytes | undefined>
   delete(key: string): Promise<void>
 }
 
-type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 export type FileBytes = Blob | AsyncIterable<Uint8Array>
 
 /** A file with the name and type that the client states; both may be empty. */

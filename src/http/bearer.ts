@@ -14,7 +14,6 @@ export function tokenRefusal(request: Request, access: Access, now: number) {
   return refusalOfToken(token, access, now)
 }
 
-/** From its form alone. */
 export function refusalOfToken(token: string | undefined, access: Access, now: number) {
   if (!token) return 'token_missing'
   const isAccessToken = tokenPattern.test(token)

@@ -30,12 +30,10 @@ async function formsOf(plain: Bytes): Promise<Form[]> {
   ]
 }
 
-type ResponseSet = { headers: Record<string, string | number>; status?: number | string }
-
 /** Sets `cache-control` to `no-cache`, a request each time, unless the route has set something else. */
 export function compressedAnswer(
   { headers: known }: Request,
-  set: ResponseSet,
+  set: { headers: Record<string, string | number>; status?: number | string },
   { type, tag, plain, forms }: Compressed,
 ): Bytes | undefined {
   const accepted = known.get('accept-encoding') ?? ''

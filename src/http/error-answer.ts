@@ -16,7 +16,6 @@ type Hook = {
   set: { status?: number | string; headers: Record<string, string | number> }
 }
 
-/** @param missingPage for browsers that ask for a page that does not exist */
 export function createErrorAnswer({ log, clock }: Core, missingPage: MissingPage) {
   return ({ code, error, request, context, set }: Hook) => {
     const answer = code === 'NOT_FOUND' ? new AppError('not_found') : asAppError(error)

@@ -19,7 +19,6 @@ export function markReplayed(headers: Record<string, string | number>, replayed:
   if (replayed) headers['idempotent-replayed'] = 'true'
 }
 
-/** @throws validation_error */
 export function idempotencyKey(headers: Headers): string | undefined {
   const key = headers.get(header)
   if (key === null) return undefined

@@ -1,6 +1,5 @@
 import type { Core } from '../core.ts'
 
-type Run = { id: string; isStopping: () => boolean }
 type Progress = { completedAt: number | null }
 
 type FanOut<Row extends Progress> = {
@@ -43,10 +42,10 @@ export function createFanOut<Row extends Progress>(core: Core, fanOut: FanOut<Ro
 
   return {
     begin: (row: Row) => deliverNext(row, firstChunk),
-    async run(id: string, { id: jobId, isStopping }: Run) {
+    async run(id: string, job: { id: string; isStopping: () => boolean }) {
       const until = clock.now() + runMilliseconds
-      while (clock.now() < until && !isStopping()) {
-        if (await write(() => !outbox.find(jobId) || resume(id))) return undefined
+      while (clock.now() < until && !job.isStopping()) {
+        if (await write(() => !outbox.find(job.id) || resume(id))) return undefined
         await Bun.sleep(pauseMilliseconds)
       }
       return { againAfterMilliseconds: 0 }

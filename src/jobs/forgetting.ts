@@ -23,7 +23,6 @@ const retentionSettings = {
 const forgottenPerWrite = 10
 /** Between writes, so that requests, readers and replication are not delayed. */
 const restMilliseconds = 5
-/** Between checks whether a run is due, and before the first. */
 const checkMilliseconds = minute
 const runsAtHour = 3
 

@@ -48,7 +48,6 @@ const inState = (state: JobState | undefined): SQL | undefined =>
 
 const idsOf = (rows: { id: string }[]): string[] => rows.map(({ id }) => id)
 
-/** The job queue (transactional outbox): a job is inserted in the transaction of the change that needs it. */
 export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   let onAdded = (_added: Added) => {}
   const statement = lazyStatements(orm.$client)

@@ -1,6 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** SHA-256 in hex. */
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }

@@ -2,14 +2,13 @@ import { visibleControls } from './text.ts'
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
 type LogLevel = (typeof logLevels)[number]
-type LogFormat = 'pretty' | 'json'
 type LogFields = Record<string, unknown>
 
 export type Log = Record<LogLevel, (message: string, fields?: LogFields) => void>
 
 type LogOptions = {
   level: LogLevel
-  format: LogFormat
+  format: 'pretty' | 'json'
   now: () => number
   write: (line: string) => void
 }

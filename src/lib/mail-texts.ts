@@ -15,7 +15,6 @@ export const isStoppable = (kind: MailKind): kind is StoppableMail =>
 
 export type MailText = { subject: string; body: string }
 type OwnText = { [K in keyof MailText]?: string | null | undefined }
-/** Texts of the platform instead of the default ones. */
 export type OwnTexts = { [K in MailKind]?: { [L in Locale]?: OwnText } }
 
 const common = ['platform', 'name', 'link'] as const

@@ -23,7 +23,7 @@ export function isTimeZone(name: string): boolean {
 export function quietFor(hours: QuietHours | null | undefined, now: number): number {
   if (!hours) return 0
   const [from, to] = [minutesOf(hours.from), minutesOf(hours.to)]
-  const localAt = (time: number) => minutesAt(time, hours.time_zone)
+  const localAt = (time: number) => minutesOf(formats.memo(hours.time_zone).format(time))
   const isQuiet = (time: number) => minutesFrom(from, localAt(time)) < minutesFrom(from, to)
   if (!isQuiet(now)) return 0
   let last = now - (now % minute)
@@ -45,8 +45,6 @@ function minutesOf(time: string) {
   const [hours = 0, minutes = 0] = time.split(':').map(Number)
   return 60 * hours + minutes
 }
-
-const minutesAt = (now: number, timeZone: string) => minutesOf(formats.memo(timeZone).format(now))
 
 function makeFormat(timeZone: string) {
   const options = { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const

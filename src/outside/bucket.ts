@@ -106,7 +106,8 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     if (status === 416) return new Uint8Array()
     const bytes = await whole(answer.bytes(), what)
     // No object is stored as HTML.
-    if (isHtml(answer)) throw failure(status, `with a page (${what})`)
+    if (answer.headers.get('content-type')?.startsWith('text/html'))
+      throw failure(status, `with a page (${what})`)
     // A cache may answer with the whole object.
     return range && status === 200 ? bytes.subarray(range.start, range.end) : bytes
   }
@@ -219,8 +220,6 @@ function createLimit(timeoutMilliseconds: number) {
     },
   }
 }
-
-const isHtml = ({ headers }: Response) => headers.get('content-type')?.startsWith('text/html')
 
 /** Anything else, such as the page of a proxy, must not pass for an empty bucket, nor a page without its successor for the
  *  last one. */

@@ -28,11 +28,9 @@ export type Peer = {
 }
 
 type SendOptions = {
-  /** The socket that caused the frame and does not receive it. */
   except?: Peer | undefined
   /** The message id, for frames that a replay may send too. Ids rise in commit order. */
   id?: string
-  /** Another form of the frame, for some of the sockets. */
   variant?: { frame: Frame; isFor: (peer: Peer) => boolean } | undefined
 }
 
@@ -123,7 +121,6 @@ export function createHub() {
     sendVolatile: (userId: string, frame: Frame) =>
       createDelivery(frame, {}, true)(peersOf(userId)),
     sendToAdmins: (frame: Frame) => createDelivery(frame, {})(admins),
-    /** To the admins but one, skipping peers that read slowly. */
     sendVolatileToAdmins: (frame: Frame, exceptUserId: string) =>
       createDelivery(frame, {}, true)(admins.values().filter((it) => it.userId !== exceptUserId)),
     isOnline: (userId: string): boolean => peersByUser.has(userId),
@@ -136,7 +133,6 @@ export function createHub() {
         drop(slowest)
       }
     },
-    /** Drops the peers that have read nothing for ten seconds although frames wait. */
     dropStuck(now: number) {
       for (const [peer, { since }] of [...unsent]) if (now - since >= stuckMilliseconds) drop(peer)
     },

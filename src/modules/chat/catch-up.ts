@@ -89,8 +89,9 @@ export function createCatchUp(store: InboxStore) {
   return {
     replay,
     /** @throws validation_error (`cursor`) · resync (too many newer conversations or messages) */
-    list(userId: string, since: string | undefined, { limit, cursor }: CursorRange) {
-      const after = cursor === undefined ? idIn(since) : decodeCursor(cursor, missedPosition)[1]
+    list(userId: string, since = '', { limit, cursor }: CursorRange) {
+      const after =
+        cursor === undefined ? (parseId(since) ?? '') : decodeCursor(cursor, missedPosition)[1]
       const keys = eachMissed(userId, after)
         .take(limit + 1)
         .toArray()
@@ -109,9 +110,6 @@ function insertPart(parts: Part[], part: Part, id: string) {
   part.id = id
   parts.splice(low, 0, part)
 }
-
-// The schema of the query has checked it.
-const idIn = (since = '') => parseId(since) ?? ''
 
 function frameFor(row: MessageRow, reader: MessageReader): NewMessageFrame {
   const frame = newMessageFrame(row)

@@ -28,19 +28,15 @@ export function createInboxStore(orm: Orm) {
   const ofUser = eq(participants.userId, value('userId'))
   const isShown = eq(participants.isArchived, value('isArchived'))
   const isBefore = lt(participants.lastActivityId, value('before'))
-  const byPosition = orm
-    .select({ conversationId: participants.conversationId })
-    .from(participants)
+  const own = () => orm.select({ conversationId: participants.conversationId }).from(participants)
+  const byPosition = own()
     .where(and(ofUser, isShown, isBefore))
     .orderBy(desc(participants.lastActivityId))
     .limit(value('limit'))
     .offset(value('offset'))
     .as('page')
-  const byId = orm
-    .select({ conversationId: participants.conversationId })
-    .from(participants)
-    .where(and(ofUser, eq(participants.conversationId, value('conversationId'))))
-    .as('page')
+  const isOne = eq(participants.conversationId, value('conversationId'))
+  const byId = own().where(and(ofUser, isOne)).as('page')
   const others = alias(participants, 'others')
   const readMessages = alias(messages, 'read_messages')
   // Selects the page from the index alone, so that only its rows are joined.
@@ -122,7 +118,6 @@ export function createInboxStore(orm: Orm) {
       since: string,
       { depth, limit }: { depth: number; limit: number },
     ) => moved.iterate(userId, since, depth, limit),
-    /** Messages from `seq` to `lastSeq` that are delivered to the user. */
     listKeys: (
       userId: string,
       { conversationId, seq, lastSeq }: MessageRange,

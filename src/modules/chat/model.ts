@@ -153,11 +153,9 @@ export const NewMessage = Refined(
 )
 export type NewMessage = Static<typeof NewMessage>
 
-type GivenContent = { body?: unknown; file_url?: unknown; attachments?: unknown }
-
 /** The `file_url` of a file message is that of the first attachment if there are some. */
 export function messageProblems(
-  { body, file_url, attachments }: GivenContent,
+  { body, file_url, attachments }: { body?: unknown; file_url?: unknown; attachments?: unknown },
   type: SentType | null | undefined,
 ): FieldProblems {
   // Otherwise the message would be sent without some of its files.

@@ -70,7 +70,6 @@ export function createReadState(core: Core, parts: Parts) {
     })
   }
 
-  /** @returns the unread count after `seq`; undefined when `seq` was already read */
   function advance(before: ParticipantRow, seq: number, conversation: ConversationRow) {
     if (seq <= before.lastReadSeq) return undefined
     const unreadCount = unreadAfter(seq, conversation, before)

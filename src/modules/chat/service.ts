@@ -34,7 +34,6 @@ type SentMessage = { message: MessageRow; replayed: boolean }
 
 const typingRule = { burst: 5, millisecondsPerToken: 2_000 }
 const rememberedTypists = 10_000
-/** Messages before and after a reported one in its excerpt. */
 const excerptNeighbours = 20
 
 export type ChatService = ReturnType<typeof createChatService>

@@ -148,12 +148,10 @@ export function createChatStore(orm: Orm) {
         countConversation.run(userId)
       }
     },
-    /** The user as `viewerId` sees them; undefined for an unknown or deleted user. */
     findPerson(id: string, viewerId: string) {
       const person = orm.select(shownPerson).from(users).leftJoin(blocks, isBlockedFrom(viewerId))
       return person.where(and(eq(users.id, id), isNull(users.deletedAt))).get()
     },
-    /** As the platform sees them. */
     findParty: (id: string, isDeletedToo = false) => {
       const { displayName, externalId } = users
       const which = and(eq(users.id, id), isDeletedToo ? undefined : isNull(users.deletedAt))
@@ -168,8 +166,7 @@ export function createChatStore(orm: Orm) {
     findMessage: (id: string): MessageRow | undefined => byId.get(id) ?? undefined,
     findByClientId: (senderId: string | null, clientId: string): MessageRow | undefined =>
       byClientId.get(senderId, clientId) ?? undefined,
-    /** Appends a message and counts it as unread for its receivers.
-     *  @param conversation read in the same write */
+    /** @param conversation read in the same write */
     insertMessage(content: Omit<MessageRow, 'seq'>, conversation: ConversationRow) {
       const { id, userA, userB, lastSeq } = conversation
       const row: MessageRow = { ...content, seq: lastSeq + 1 }

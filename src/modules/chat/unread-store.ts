@@ -4,7 +4,6 @@ import { inboxes, participants } from '../../db/schema.ts'
 import { selectList } from '../../db/statements.ts'
 import type { ParticipantRow } from './store.ts'
 
-/** Conversations that a mail about unread messages looks at. */
 const maxConversations = 1_000
 /** `senderId` is null when only notices are mailed, because one of the two blocks the other. */
 type Mailable = {

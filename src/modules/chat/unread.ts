@@ -3,7 +3,6 @@ import { createUnreadStore } from './unread-store.ts'
 
 export type Unread = ReturnType<typeof createUnread>
 
-/** In one mail: conversations, and messages of each. */
 export const maxPerMail = 20
 export const maxExcerpts = 10
 

@@ -14,7 +14,6 @@ export type ImageReply = Uint8Array | undefined
 const maxPixels = 50_000_000
 /** WebP has no larger pictures. */
 const maxHeight = 16_383
-/** The largest side that a ThumbHash needs. */
 const hashedPixels = 32
 
 // Other systems know no priority of a single thread.

@@ -43,7 +43,6 @@ const pieceBytes = 131_072
 const oneAtOnce = createSemaphore(1)
 /** A decoder goes through all pixels for each scan of a JPEG. Cameras and editors write at most 14. */
 const maxScans = 100
-/** Removed messages can be reported for this long. */
 const keptForReports = 30 * day
 /** The same as in the retention rule for unused files. */
 const keptUnused = day

@@ -47,13 +47,11 @@ export function createFileStore(orm: Orm) {
   const shown = (id: string) => and(stored(id), isNull(files.removedAt))
   const isUsed = (id: string): boolean => hasRow(orm, fileUses, eq(fileUses.fileId, id))
 
-  const listUsed = (usedBy: string): FileRow[] =>
-    orm
-      .select(getTableColumns(files))
-      .from(fileUses)
-      .innerJoin(files, eq(files.id, fileUses.fileId))
-      .where(eq(fileUses.usedBy, usedBy))
-      .all()
+  function listUsed(usedBy: string): FileRow[] {
+    const uses = orm.select(getTableColumns(files)).from(fileUses)
+    const used = uses.innerJoin(files, eq(files.id, fileUses.fileId))
+    return used.where(eq(fileUses.usedBy, usedBy)).all()
+  }
 
   function clearPictures(usedBy: string[], isOf: IsOf): void {
     const { id, attachments, picture } = messages
@@ -170,14 +168,11 @@ export function createFileStore(orm: Orm) {
       const which = and(isRecent, sql`instr(${said}, ${id}) > 0`)
       orm.update(removedMessages).set({ said: left }).where(which).run()
     },
-    isInMessage: (id: string): boolean =>
-      orm
-        .select({ one: sql`1` })
-        .from(fileUses)
-        .innerJoin(messages, eq(messages.id, fileUses.usedBy))
-        .where(eq(fileUses.fileId, id))
-        .limit(1)
-        .get() !== undefined,
+    isInMessage(id: string): boolean {
+      const uses = orm.select({ one: sql`1` }).from(fileUses)
+      const inMessages = uses.innerJoin(messages, eq(messages.id, fileUses.usedBy))
+      return inMessages.where(eq(fileUses.fileId, id)).limit(1).get() !== undefined
+    },
     listUsed,
     /** @returns the files that are no longer used */
     deleteUses(usedBy: string): FileRow[] {

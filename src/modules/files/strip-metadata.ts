@@ -197,11 +197,9 @@ async function* stripWebp(reader: ByteReader, facts: ImageFacts): AsyncGenerator
   }
 }
 
-type WebpChunk = { head: Buffer; type: string; padded: number }
-
 async function* stripWebpChunk(
   reader: ByteReader,
-  { head, type, padded }: WebpChunk,
+  { head, type, padded }: { head: Buffer; type: string; padded: number },
   facts: ImageFacts,
 ): AsyncGenerator<Uint8Array> {
   const isEdited = type === 'EXIF' || type === 'ICCP'

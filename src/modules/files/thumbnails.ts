@@ -55,7 +55,6 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
   }
 
   return {
-    /** The ThumbHash of a stored image in base64; undefined when it cannot be decoded. */
     hash: async (image: StoredImage) => {
       const hash = await process(image)
       return hash && Buffer.from(hash).toString('base64')

@@ -8,7 +8,6 @@ export type PreferenceLinks = ReturnType<typeof createPreferenceLinks>
 
 type Sent = {
   userId: string
-  /** The address that the mail goes to. */
   address: string
   types: readonly PreferenceType[]
 }
@@ -23,7 +22,6 @@ export function createPreferenceLinks(orm: Orm, publicUrl: string) {
       const content = [userId, hash(address), ...types].join('~')
       return `${publicUrl}/mail-preferences?lang=${locale}&token=${content}.${hash(content)}`
     },
-    /** @returns undefined for an address that was not made here */
     read(token: string) {
       const at = token.lastIndexOf('.')
       const content = token.slice(0, Math.max(at, 0))

@@ -7,13 +7,15 @@ import {
   mailButton,
   type StoppableMail,
 } from '../../lib/mail-texts.ts'
-import { plainName } from '../../lib/text.ts'
+import { excerptOf, plainName } from '../../lib/text.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { buttonMark, oneLine } from './face.ts'
 import type { Mail } from './mailer.ts'
 
 /** A notification or message in a mail. Its texts are untrusted. */
 export type MailItem = { lead?: string; title: string; body: string; link?: string }
+
+const excerptLength = 1_000
 
 export type Addressee = { email: string; locale: Locale; displayName: string }
 
@@ -114,12 +116,8 @@ export function ownerMessageItem(
   const lead = (from: string) => fill(wrote, { ...words, from })
   if (level === 'sender') return { lead: lead(name), title: name, body: push.message, link }
   const from = email === null ? name : `${name} <${email}>`
-  return { lead: lead(from), title: oneLine(subject), body: excerpt(body), link }
+  return { lead: lead(from), title: oneLine(subject), body: excerptOf(body, excerptLength), link }
 }
-
-const excerptLength = 1_000
-const excerpt = (text: string) =>
-  text.length > excerptLength ? `${text.slice(0, excerptLength).toWellFormed()}…` : text
 
 const textItem = ({ lead, title, body, link }: MailItem) =>
   [lead, title, body, link].filter((part) => part !== undefined).join('\n\n')
