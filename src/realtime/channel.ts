@@ -120,8 +120,16 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
       if (!connection.countRefused(now)) connection.close(closeCodes.tooManyFrames)
       return
     }
-    const decoded = decodeOrRefuse(connection, value, now)
-    if (!decoded) return
+    let decoded: Decoded
+    try {
+      decoded = decode(value)
+      if (!ownFrames.includes(decoded.type)) onActive(connection.userId)
+    } catch (error) {
+      counts.received('malformed')
+      refuse(connection, value, error)
+      if (!connection.countMalformed(now)) connection.close(closeCodes.malformedFrames)
+      return
+    }
     counts.received(decoded.type)
     void handle(decoded, connection, value)
   }
@@ -135,19 +143,6 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     } finally {
       running--
       if (running === 0) whenIdle()
-    }
-  }
-
-  function decodeOrRefuse(connection: Connection, value: unknown, now: number) {
-    try {
-      const decoded = decode(value)
-      if (!ownFrames.includes(decoded.type)) onActive(connection.userId)
-      return decoded
-    } catch (error) {
-      counts.received('malformed')
-      refuse(connection, value, error)
-      if (!connection.countMalformed(now)) connection.close(closeCodes.malformedFrames)
-      return undefined
     }
   }
 

@@ -11,7 +11,7 @@ import {
 import { getById } from '../../lib/ids.ts'
 import { type Draft, draftOf } from './model.ts'
 import type { NewPlatformMessage, PlatformConversationUpdate } from './platform-model.ts'
-import type { ChatService, Content } from './service.ts'
+import type { ChatService } from './service.ts'
 import type { ChatStore, ConversationRow } from './store.ts'
 
 type Parts = { store: ChatStore; chat: ChatService; resolveUser: ResolveUser }
@@ -69,10 +69,7 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
     return postNotice({ ...draft, isSilent: unread ? 0 : 1 }, conversation)
   }
 
-  function postNotice(
-    notice: Omit<Content, 'conversationId' | 'senderId' | 'broadcastId'>,
-    conversation: ConversationRow,
-  ) {
+  function postNotice(notice: Draft & { isSilent: number }, conversation: ConversationRow) {
     const from = { conversationId: conversation.id, senderId: null, broadcastId: null }
     const content = { ...notice, type: 'notice', ...from } as const
     const first = chat.findFirst(content)

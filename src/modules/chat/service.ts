@@ -120,7 +120,7 @@ export function createChatService(core: Core, parts: ChatParts) {
   /** The first reason for which a user may not send; undefined when they may. Admins need no call. */
   function refusalOf(
     senderId: string,
-    conversation: Pick<ConversationRow, 'userA' | 'userB' | 'state'>,
+    conversation: Pair & Pick<ConversationRow, 'state'>,
   ): SendRefusal | undefined {
     const { userA, userB, state } = conversation
     const receiverId = otherOf(conversation, senderId)
@@ -337,15 +337,10 @@ export function createChatService(core: Core, parts: ChatParts) {
   }
 }
 
-const isOf = ({ userA, userB }: ConversationRow, userId: string) =>
-  userA === userId || userB === userId
+type Pair = Pick<ConversationRow, 'userA' | 'userB'>
+const isOf = ({ userA, userB }: Pair, userId: string) => userA === userId || userB === userId
 
-function otherOf(
-  { userA, userB }: Pick<ConversationRow, 'userA' | 'userB'>,
-  userId: string,
-): string {
-  return userA === userId ? userB : userA
-}
+const otherOf = ({ userA, userB }: Pair, userId: string) => (userA === userId ? userB : userA)
 
 const urlsOf = (attachments: string) =>
   (JSON.parse(attachments) as Attachment[]).map(({ file_url }) => file_url)

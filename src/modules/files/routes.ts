@@ -3,7 +3,7 @@ import { OneOf, Text } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { type ByteRange, prepareFileAnswer } from '../../http/file-answer.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
-import { type RequestContext, routeBase } from '../../http/request-context.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { uploadOf } from '../../http/uploads.ts'
 import type { DeskPass } from './desk-pass.ts'
 import {
@@ -25,35 +25,9 @@ const admin = operations('Files', { access: 'admin' })
 // No limit, because a client asks for all pictures of a conversation at once.
 const anybody = operations('Files', { access: 'public', limit: 'none' })
 
-type Requested = {
-  params: { id: string }
-  query: { w?: string }
-  request: Request
-  context: RequestContext
-  set: { status?: number | string; headers: Record<string, string | number> }
-}
 type Parts = { files: FileService; urls: FileUrls; pass: DeskPass; maxBytes: number }
 
 export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
-  async function respond({ params, query, request, set, context }: Requested) {
-    const find = () => files.get(params.id, pass.isValid(params.id, request.url))
-    const thumbnail = query.w && (await files.readThumbnail(find(), Number(query.w)))
-    // It may have been removed while the thumbnail was made.
-    const file = find()
-    const asShown = thumbnail ? shownThumbnail(file, thumbnail, query.w) : shown(file)
-    const prepared = prepareFileAnswer(request, asShown, set.headers)
-    const { range, status, headers } = prepared
-    const read = ({ start, end }: ByteRange) =>
-      thumbnail ? new Blob([thumbnail.slice(start, end)]) : files.read(file.id, { start, end })
-    const body = range ? await read(range) : null
-    if (request.method === 'HEAD') context.headLength = prepared.length
-    if (file.removedAt !== null) headers['cache-control'] = 'private, no-store'
-    set.status = status
-    Object.assign(set.headers, headers)
-    // Bun accepts an async iterable as a body, although its types do not.
-    return new Response(body as Blob | null, { status, headers })
-  }
-
   return new Elysia({ name: 'files' })
     .use(routeBase)
     .post(
@@ -95,7 +69,29 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
         { 200: ListOf(OwnFile, fileRoom), query: listQuery(pageSize) },
       ),
     )
-    .get('/v1/files/:id/:name', respond, readable)
+    .get(
+      '/v1/files/:id/:name',
+      async ({ params, query, request, set, context }) => {
+        const find = () => files.get(params.id, pass.isValid(params.id, request.url))
+        const { w } = query as { w?: string } // the pipeline has checked it
+        const thumbnail = w && (await files.readThumbnail(find(), Number(w)))
+        // It may have been removed while the thumbnail was made.
+        const file = find()
+        const asShown = thumbnail ? shownThumbnail(file, thumbnail, w) : shown(file)
+        const prepared = prepareFileAnswer(request, asShown, set.headers)
+        const { range, status, headers } = prepared
+        const read = ({ start, end }: ByteRange) =>
+          thumbnail ? new Blob([thumbnail.slice(start, end)]) : files.read(file.id, { start, end })
+        const body = range ? await read(range) : null
+        if (request.method === 'HEAD') context.headLength = prepared.length
+        if (file.removedAt !== null) headers['cache-control'] = 'private, no-store'
+        set.status = status
+        Object.assign(set.headers, headers)
+        // Bun accepts an async iterable as a body, although its types do not.
+        return new Response(body as Blob | null, { status, headers })
+      },
+      readable,
+    )
     .delete(
       '/v1/files/:id',
       ({ params, context }) => files.withdrawOwn(context.user.userId, params.id),

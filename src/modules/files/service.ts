@@ -13,10 +13,10 @@ import { type FileRow, type FileStore, logoUse } from './store.ts'
 import { type ImageFacts, stripMetadata } from './strip-metadata.ts'
 import { createThumbnails, type StoredImage } from './thumbnails.ts'
 
+type Chunks = AsyncIterable<Uint8Array>
 type Reserved = { id: string; bytes: number }
 type Bound = { bytes: number; exceeded: () => AppError }
-type Received = { bytes: number }
-type Stored = { bytes: number; head: Buffer }
+type Progress = { received: number; stored: number; head: Buffer }
 
 export type FileParts = {
   store: FileStore
@@ -134,10 +134,10 @@ export function createFileService(core: Core, parts: FileParts) {
     return last === undefined ? undefined : { last, count: some.length }
   }
 
-  async function* limit(bytes: AsyncIterable<Uint8Array>, bound: Bound, received: Received) {
+  async function* limit(bytes: Chunks, bound: Bound, progress: Progress) {
     for await (const chunk of bytes) {
-      received.bytes += chunk.byteLength
-      if (received.bytes > bound.bytes) throw bound.exceeded()
+      progress.received += chunk.byteLength
+      if (progress.received > bound.bytes) throw bound.exceeded()
       if (chunk.byteLength < largeChunkBytes) yield* inTurns(chunk)
       else yield* limitLargeChunks(chunk)
     }
@@ -166,11 +166,8 @@ export function createFileService(core: Core, parts: FileParts) {
   function mustHaveRoom() {
     const isShort = isDiskShort()
     if (isShort !== wasShort) {
-      log.warn(
-        isShort
-          ? 'uploads are refused: less than MIN_FREE_MB is free'
-          : 'uploads are accepted again',
-      )
+      const refused = 'uploads are refused: less than MIN_FREE_MB is free'
+      log.warn(isShort ? refused : 'uploads are accepted again')
     }
     wasShort = isShort
     if (isShort) throw new AppError('unavailable', { retryAfterSeconds: retryWithRoomSeconds })
@@ -183,26 +180,28 @@ export function createFileService(core: Core, parts: FileParts) {
   }
 
   async function receive(incoming: Upload, reserved: Reserved, mustGoOn: () => void) {
-    const received: Received = { bytes: 0 }
-    const stored: Stored = { bytes: 0, head: Buffer.alloc(0) }
+    const progress: Progress = { received: 0, stored: 0, head: Buffer.alloc(0) }
     const facts: ImageFacts = { width: 0, height: 0, orientation: 1, scans: 0 }
     const bound = boundOf(incoming, reserved)
     let [name, type] = ['', '']
     await incoming.receive(async (file) => {
       name = fileNameOf(file.name)
       type = fileTypeOf(file.type)
-      const stripped = stripMetadata(limit(file.bytes, bound, received), facts)
-      await storage.write(reserved.id, measure(stripped, stored, mustGoOn))
+      const stripped = stripMetadata(limit(file.bytes, bound, progress), facts)
+      await storage.write(reserved.id, measure(stripped, progress, mustGoOn))
     })
-    if (incoming.isExact && received.bytes !== incoming.announcedBytes) throw invalidBody()
-    const isInline = await isShownInline(type, stored.head)
-    return { file: { name, type, size: stored.bytes, isInline }, facts }
+    if (incoming.isExact && progress.received !== incoming.announcedBytes) throw invalidBody()
+    const isInline = await isShownInline(type, progress.head)
+    return { file: { name, type, size: progress.stored, isInline }, facts }
   }
 
   async function pictureOf(image: StoredImage, facts: ImageFacts) {
     if (facts.width * facts.height === 0 || facts.scans > maxScans) return null
     const placeholder = await thumbnails.hash(image)
-    return JSON.stringify({ ...shownSize(facts), placeholder })
+    const { width, height, orientation } = facts
+    const isUpright = orientation < firstTurned
+    const shown = isUpright ? { width, height } : { width: height, height: width }
+    return JSON.stringify({ ...shown, placeholder })
   }
 
   function refuse(error: unknown): never {
@@ -310,19 +309,15 @@ export function createFileService(core: Core, parts: FileParts) {
 
 /** The first byte may come after the row was deleted and the job that removes the bytes has run: a kill would then leave
  *  bytes that nothing removes. The storage asks for bytes when it has opened the file, so a later job finds that. */
-async function* measure(bytes: AsyncIterable<Uint8Array>, stored: Stored, mustGoOn: () => void) {
+async function* measure(bytes: Chunks, progress: Progress, mustGoOn: () => void) {
   mustGoOn()
   for await (const chunk of bytes) {
-    stored.bytes += chunk.byteLength
-    if (stored.head.byteLength < sniffedBytes) {
-      stored.head = Buffer.concat([stored.head, chunk.subarray(0, sniffedBytes)])
+    progress.stored += chunk.byteLength
+    if (progress.head.byteLength < sniffedBytes) {
+      progress.head = Buffer.concat([progress.head, chunk.subarray(0, sniffedBytes)])
     }
     yield chunk
   }
 }
 
 const firstTurned = 5
-
-function shownSize({ width, height, orientation }: ImageFacts) {
-  return orientation < firstTurned ? { width, height } : { width: height, height: width }
-}
