@@ -23,7 +23,14 @@ import {
 import { locales } from '../lib/i18n.ts'
 import { parseExternalId, parseId } from '../lib/ids.ts'
 import { lazy } from '../lib/lazy.ts'
-import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from '../lib/text.ts'
+import {
+  isHttpUrl,
+  isMediaType,
+  normalizeEmail,
+  parseJson,
+  type TextRule,
+  textProblem,
+} from '../lib/text.ts'
 import { samples } from './samples.ts'
 
 type Check = (value: string) => FieldProblem | undefined
@@ -331,11 +338,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-export function parseJson<T extends TSchema>(schema: T, text: string): Static<T> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return Value.Check(schema, value) ? value : undefined
-  } catch {
-    return undefined
-  }
+export function parseAs<T extends TSchema>(schema: T, text: string): Static<T> | undefined {
+  const value = parseJson(text)
+  return Value.Check(schema, value) ? value : undefined
 }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { eq } from 'drizzle-orm'
 import type { Config } from '../config.ts'
 import type { Log } from '../lib/log.ts'
+import { parseJson } from '../lib/text.ts'
 import {
   defaultSettings,
   isSettingName,
@@ -42,12 +43,8 @@ export function createSettings({ config, orm, audit, log, afterCommit }: Parts) 
   }
 
   function read({ name, value }: typeof settings.$inferSelect): [SettingName, unknown][] {
-    try {
-      const parsed: unknown = JSON.parse(value)
-      if (isSettingName(name) && isSettingValue(name, parsed)) return [[name, parsed]]
-    } catch {
-      // Reported like any other value that is not valid.
-    }
+    const parsed = parseJson(value)
+    if (isSettingName(name) && isSettingValue(name, parsed)) return [[name, parsed]]
     log.warn('a stored setting is not valid and has no effect', { name })
     return []
   }

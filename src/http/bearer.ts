@@ -1,6 +1,7 @@
 import { AppError } from '../lib/errors.ts'
 import { isSameSecret } from '../lib/hash.ts'
 import { isLoopback } from '../lib/ip-network.ts'
+import { parseJson } from '../lib/text.ts'
 import type { Access } from './request-context.ts'
 
 const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
@@ -23,13 +24,9 @@ export function refusalOfToken(token: string | undefined, access: Access, now: n
 }
 
 function expiryOf(token: string): number {
-  try {
-    const [, payload = ''] = token.split('.')
-    const { exp } = JSON.parse(Buffer.from(payload, 'base64url').toString())
-    return Number(exp) * 1_000
-  } catch {
-    return Number.NaN
-  }
+  const [, payload = ''] = token.split('.')
+  const claims = parseJson(Buffer.from(payload, 'base64url').toString())
+  return Number(Object(claims).exp) * 1_000
 }
 
 export function bearerToken(headers: Headers): string | undefined {

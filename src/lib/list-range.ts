@@ -1,6 +1,7 @@
 import { type Static, type TSchema, type TString, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { invalidField } from './errors.ts'
+import { parseJson } from './text.ts'
 
 type PageRange = { form: 'page'; page: number; perPage: number; offset: number }
 export type CursorRange = { form: 'cursor'; limit: number; cursor: string | undefined }
@@ -81,23 +82,17 @@ export function cutAtLimit<T>(
 /** Cursors are opaque to clients but not secret.
  *  @throws validation_error when the text is no cursor of this list */
 export function decodeCursor<T extends TSchema>(text: string, shape: T): Static<T> {
-  const value = parseCursor(text)
+  const value = contentOf(text)
   if (!Value.Check(shape, value)) throw invalidField('cursor', 'cursor')
   return value
 }
 
 export function isCursor(text: string): boolean {
-  return Array.isArray(parseCursor(text))
+  return Array.isArray(contentOf(text))
 }
 
 function encodeCursor(position: Position): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url')
 }
 
-function parseCursor(text: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(text, 'base64url').toString())
-  } catch {
-    return undefined
-  }
-}
+const contentOf = (cursor: string) => parseJson(Buffer.from(cursor, 'base64url').toString())

@@ -110,6 +110,15 @@ export function isMediaType(text: string): boolean {
   return /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i.test(text)
 }
 
+/** The value of a text as JSON; undefined for any other text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** The beginning of a text in at most `max` code points, cut at a word. */
 export function excerptOf(text: string, max: number): string {
   const characters = [...text.slice(0, 2 * max + 2)]

@@ -11,6 +11,7 @@ import { parseId } from '../lib/ids.ts'
 import { type Limit, TokenBucket } from '../lib/limits.ts'
 import { createLru } from '../lib/lru.ts'
 import type { UserPrincipal } from '../lib/principal.ts'
+import { parseJson } from '../lib/text.ts'
 import { Connection, type InTurn, type ReplayPart } from './connection.ts'
 import {
   type ClientFrames,
@@ -110,9 +111,8 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   }
 
   // Synchronous until the write is queued, so that messages are stored in the order of their frames.
-  function receive(connection: Connection, data: string | Buffer) {
+  function receive(connection: Connection, value: unknown) {
     const now = clock.now()
-    const value = parseFrame(data)
     const waitMilliseconds = connection.countFrame(now)
     if (waitMilliseconds > 0) {
       counts.received('refused')
@@ -193,7 +193,8 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
       if (connection.since !== undefined) void catchUp(connection, connection.since)
     },
     message(socket, data) {
-      if (!draining) receive(socket.data, data)
+      const value = typeof data === 'string' ? parseJson(data) : undefined
+      if (!draining) receive(socket.data, value)
     },
     drain: (socket) => socket.data.drained(),
     close(socket, code) {
@@ -245,13 +246,4 @@ function createBucket({ count, windowMilliseconds }: Limit, factor: number, now:
 
 function schemasOf(frames: Record<string, { schema: TSchema }>) {
   return Object.fromEntries(Object.entries(frames).map(([type, { schema }]) => [type, schema]))
-}
-
-function parseFrame(data: string | Buffer): unknown {
-  if (typeof data !== 'string') return undefined
-  try {
-    return JSON.parse(data)
-  } catch {
-    return undefined
-  }
 }

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { parseJson } from '../../api/fields.ts'
+import { parseAs } from '../../api/fields.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
 import { unlessAborted } from '../exchange.ts'
@@ -111,7 +111,7 @@ const Failure = Type.Object({
 })
 
 function errorCodeOf(text: string) {
-  const details = parseJson(Failure, text)?.error.details ?? []
+  const details = parseAs(Failure, text)?.error.details ?? []
   return details.find((detail) => detail['@type'].endsWith('google.firebase.fcm.v1.FcmError'))
     ?.errorCode
 }

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
-import { parseJson } from '../../api/fields.ts'
+import { parseAs } from '../../api/fields.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
 import { post, reasonOf } from './post.ts'
@@ -22,7 +22,7 @@ const KeyFile = Type.Object({
 
 /** @throws Error with a reason that completes "NAME must …" */
 export function parseServiceAccount(text: string): ServiceAccount {
-  const file = parseJson(KeyFile, text)
+  const file = parseAs(KeyFile, text)
   if (!file) {
     const names = Object.keys(KeyFile.properties).join(', ')
     throw new Error(`be the JSON key file of a service account, with ${names}`)
@@ -71,7 +71,7 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const answer = await post(account.tokenUri, { headers, body, timeoutMilliseconds })
     const { status, text } = answer
-    const grant = parseJson(Grant, text)
+    const grant = parseAs(Grant, text)
     // Choice: retry even when the account itself is refused, because the operator can fix that.
     if (!grant) {
       const entry = status >= 400 && status < 500 ? `${accountEntry}: ` : ''

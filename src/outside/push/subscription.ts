@@ -1,7 +1,7 @@
 import { ECDH } from 'node:crypto'
 import { isIP } from 'node:net'
 import { type Static, Type } from '@sinclair/typebox'
-import { parseJson } from '../../api/fields.ts'
+import { parseAs } from '../../api/fields.ts'
 
 const WebPushSubscription = Type.Object({
   endpoint: Type.String({ maxLength: 2_048 }),
@@ -22,7 +22,7 @@ const publicKeyBytes = 65
 const authSecretBytes = 16
 
 export function parseSubscription(text: string): WebPushSubscription | undefined {
-  const subscription = parseJson(WebPushSubscription, text)
+  const subscription = parseAs(WebPushSubscription, text)
   if (!subscription || !URL.canParse(subscription.endpoint)) return undefined
   const { endpoint, keys } = subscription
   const isUsable = isPublicKey(keys.p256dh) && decode(keys.auth)?.length === authSecretBytes
