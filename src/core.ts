@@ -33,8 +33,7 @@ export type Core = Readonly<{
   events: Events
 }>
 
-/** Deletes the remaining data of a deleted user: at most `limit` rows in one write, after the row that the previous call
- *  returned.
+/** Deletes at most `limit` rows of a deleted user in one write, after the row that the previous call returned.
  *  @returns the id of the last row; undefined when there was none */
 export type Erase = (userId: string, limit: number, after?: string) => string | undefined
 

@@ -107,7 +107,6 @@ export const MediaType = CheckedText(formed(isMediaType, 'media_type', 127), {
   description: 'The media type.',
 })
 
-/** The name of a person, a platform or a key, on one line. */
 export const nameRule = {
   min: 1,
   max: 80,

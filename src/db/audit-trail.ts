@@ -86,8 +86,7 @@ const fewRows = 20_000
 
 export type AuditTrail = ReturnType<typeof createAuditTrail>
 
-/** The audit log. Each row is written in the same transaction as the action it records; triggers make the rows
- *  immutable. */
+/** Each row is written in the transaction of the action that it records; triggers make the rows immutable. */
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   const insert = lazy(() => prepareInsert(orm.$client, auditLog))
 

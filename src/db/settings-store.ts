@@ -31,8 +31,7 @@ function normal(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (_, inner) => inner ?? undefined))
 }
 
-/** Settings that admins change while the service runs. Without a row a setting has its default; an invalid row is logged
- *  and ignored. */
+/** Without a row a setting has its default; an invalid row is logged and ignored. */
 export function createSettings({ config, orm, audit, log, afterCommit }: Parts) {
   const defaults = defaultSettings(config)
   let values = load()

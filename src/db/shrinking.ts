@@ -23,8 +23,7 @@ function pagesOf(sqlite: Database): Pages {
   return sqlite.query<Pages, []>(pagesQuery).get() ?? { free: 0, total: 0, mode: 0 }
 }
 
-/** Makes the database file smaller while much of it is free: moves its last pages into free ones and cuts off the end. The
- *  next checkpoint truncates the file. */
+/** Moves the last pages into free ones and cuts off the end. The next checkpoint truncates the file. */
 export function createShrinking({ $client: sqlite }: { $client: Database }, write: Write) {
   const moveLast = sqlite.prepare('PRAGMA incremental_vacuum(1)')
 

@@ -79,9 +79,8 @@ export function openStorage(connection: Connection, options: StorageOptions) {
   }
 }
 
-/** The write-ahead log of a database, opened as a file so that it can be synced without blocking the event loop:
- *  `fdatasync` runs on the runtime's I/O threads. SQLite reuses one wal file as long as a connection is open, so one
- *  descriptor is enough. */
+/** Opened as a file, so that `fdatasync` runs on the runtime's I/O threads. SQLite reuses one wal file as long as a
+ *  connection is open, so one descriptor is enough. */
 export function openWal(databasePath: string) {
   const descriptor = openSync(`${databasePath}-wal`, 'r+')
   const syncFile = promisify(fdatasync)

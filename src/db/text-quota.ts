@@ -17,8 +17,7 @@ export type TakeText = (userId: string, ...texts: (string | null | undefined)[])
 
 type Usage = { day: number; bytes: number; savedBytes: number; mayBytes: number }
 
-/** Counts the bytes of text that each user has stored since midnight (UTC). It counts in memory and saves the count rarely,
- *  to add no write to each message. */
+/** Since midnight (UTC). Counts in memory and saves rarely, to add no write to each message. */
 export function createTextQuota({ orm, clock, afterCommit }: Core): TakeText {
   const known = createLru<Usage>(rememberedUsers)
   const save = orm.$client.prepare<unknown, [string, number, number]>(

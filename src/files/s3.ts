@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { createSemaphore } from '../lib/concurrency.ts'
 import type { Log } from '../lib/log.ts'
 import { type Bucket, BucketError, openBucket } from '../outside/bucket.ts'
-import { type FileStorage, isFileKey, mustBeFileKey } from './storage.ts'
+import { type FileStorage, isFileKey, joined, mustBeFileKey } from './storage.ts'
 
 /** Each upload may hold its file in memory. */
 const concurrentUploads = 4
@@ -17,9 +17,8 @@ export type S3Storage = FileStorage & {
   drop(name: string): Promise<void>
 }
 
-/** Stores files in a bucket. Spools uploads to the disk first, because clients are slow. Files on the disk, of a time
- *  without the bucket, are served from there.
- *  @param spool storage on the disk */
+/** Spools uploads to the disk first, because clients are slow. Files on the disk, of a time without the bucket, are served
+ *  from there. */
 export function createS3Storage(bucket: Bucket, spool: FileStorage): S3Storage {
   const { put, get, list, delete: remove } = openBucket(bucket)
   const limited = createSemaphore(concurrentUploads)
@@ -42,7 +41,9 @@ export function createS3Storage(bucket: Bucket, spool: FileStorage): S3Storage {
       if (isShort && end < whole && (piece || at > start)) {
         throw new Error('the bucket has less of a file than was stored')
       }
-      if (piece) yield piece
+      for (let cut = 0; piece && cut < piece.byteLength; cut += chunkBytes) {
+        yield piece.subarray(cut, cut + chunkBytes)
+      }
     }
   }
 
@@ -61,23 +62,12 @@ export function createS3Storage(bucket: Bucket, spool: FileStorage): S3Storage {
       if (onDisk) return onDisk
       const pieces = piecesOf(key, start, end)
       const first = await pieces.next()
-      return first.done ? undefined : chunksOf(first.value, pieces)
+      return first.done ? undefined : joined(first, pieces)
     },
     async delete(key) {
       await spool.delete(mustBeFileKey(key))
       await remove(key)
     },
-  }
-}
-
-async function* chunksOf(first: Uint8Array, others: AsyncIterable<Uint8Array>) {
-  yield* cut(first)
-  for await (const piece of others) yield* cut(piece)
-}
-
-function* cut(piece: Uint8Array) {
-  for (let at = 0; at < piece.byteLength; at += chunkBytes) {
-    yield piece.subarray(at, at + chunkBytes)
   }
 }
 

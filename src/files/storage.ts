@@ -14,16 +14,23 @@ export function mustBeFileKey(key: string): string {
 export type FileStorage = {
   /** Stores a stream without holding it in memory. When it resolves, the file is safe against a power cut.
    *  @throws the errors of `bytes`; a partial file may remain, which `delete` removes */
-  write(key: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>
+  write(key: string, bytes: Chunks | Iterable<Uint8Array>): Promise<void>
   /** Reads the bytes from `start` (inclusive) to `end` (exclusive) at the consumer's pace; undefined for an unknown file. */
   read(key: string, start: number, end: number): Promise<FileBytes | undefined>
   delete(key: string): Promise<void>
 }
 
-export type FileBytes = Blob | AsyncIterable<Uint8Array>
+type Chunks = AsyncIterable<Uint8Array>
+export type FileBytes = Blob | Chunks
+
+/** A stream of which one piece was read. */
+export async function* joined({ done, value }: IteratorResult<Uint8Array>, rest: Chunks) {
+  if (!done) yield value
+  yield* rest
+}
 
 /** A file with the name and type that the client states; both may be empty. */
-export type ReceivedFile = { name: string; type: string; bytes: AsyncIterable<Uint8Array> }
+export type ReceivedFile = { name: string; type: string; bytes: Chunks }
 
 export type Upload = {
   announcedBytes: number | undefined

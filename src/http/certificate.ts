@@ -6,8 +6,7 @@ import { StartError } from '../lib/errors.ts'
 export type TlsFiles = { cert: string; key: string }
 export type Certificate = { cert: string; key: string; endsAt: number }
 
-/** For TLS 1.2, the oldest version that Bun speaks: forward secrecy keeps recorded traffic unreadable if the key
- *  leaks later. */
+/** For TLS 1.2, the oldest that Bun speaks: forward secrecy protects recorded traffic if the key leaks later. */
 export const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 const warnedDays = 14

@@ -24,8 +24,7 @@ const fileHeaders = {
 const executableTypes =
   /script|^(multipart|message)|(^|[^a-z])(css|x?html|xml|svg|xslt?|wasm|flash)($|[^a-z])/i
 
-/** @param headers those of the response
- *  @returns no range for 304
+/** @returns no range for 304
  *  @throws range_not_satisfiable */
 export function prepareFileAnswer(request: Request, file: ShownFile, headers: Headers) {
   const etag = `"${file.tag}"`

@@ -18,8 +18,7 @@ export function noteContext(request: Noted, context: RequestContext): void {
   request[contextKey] = context
 }
 
-/** Calls `onAnswered` for every request.
- *  Choice: wraps the whole application, because no hook of the framework sees every response, such as preflights, 404s,
+/** Choice: wraps the whole application, because no hook of the framework sees every response, such as preflights, 404s,
  *  failures before a route, and socket upgrades. */
 export function observeRequests(handle: Handle, onAnswered: (answered: Answered) => void): Handle {
   return async (request: Noted) => {

@@ -100,7 +100,6 @@ export const CursorListOf = <T extends TSchema>(item: T, more: TProperties = {})
     ...more,
   })
 
-/** @param more fields beside the page */
 export const ListOf = <T extends TSchema>(item: T, more: TProperties = {}) =>
   Type.Union(
     [

@@ -1,4 +1,4 @@
-import type { ReceivedFile, Upload } from '../files/storage.ts'
+import { joined, type ReceivedFile, type Upload } from '../files/storage.ts'
 import { AppError, fileTooLarge, invalidBody, invalidField } from '../lib/errors.ts'
 import { idleTimeoutSeconds, inTurns, maxFormBytes } from './body.ts'
 
@@ -78,11 +78,6 @@ async function receiveForm(request: Request, bytes: Chunks, save: Save): Promise
 /** Thrown through the parser, which would otherwise take microseconds for each further part of its chunk. */
 function endAtOnce(): never {
   throw invalidBody()
-}
-
-async function* joined({ done, value }: IteratorResult<Uint8Array>, others: Chunks) {
-  if (!done) yield value
-  yield* others
 }
 
 async function openForm(contentType: string) {

@@ -38,7 +38,6 @@ export function asAppError(error: unknown): AppError {
   return error instanceof AppError ? error : new AppError('internal_error', { cause: error })
 }
 
-/** For example "in 5 minutes". */
 function relativeTime(seconds: number, locale: Locale): string {
   const format = new Intl.RelativeTimeFormat(formatLocale(locale))
   if (seconds < 120) return format.format(seconds, 'second')

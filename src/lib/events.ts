@@ -36,7 +36,6 @@ export type NotificationEvent = {
   title?: string | undefined
   body?: string | undefined
   data: Record<string, string>
-  /** Further values for the placeholders of the texts. */
   values?: Record<string, string>
   /** A repeated event with the same key returns the first notification. */
   dedupeKey?: string | undefined

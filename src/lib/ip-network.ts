@@ -48,8 +48,7 @@ const isWithin = (address: Address, [base, bits]: Network) =>
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 const documentation = ipaddr.IPv6.parseCIDR('3fff::/20')
 
-/** Whether an address is on the public internet. Addresses that embed another one are not: IPv4 in IPv6, 6to4, NAT64,
- *  Teredo. */
+/** Addresses that embed another one are not public: IPv4 in IPv6, 6to4, NAT64, Teredo. */
 export function isPublicAddress(ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false
   const address = ipaddr.parse(ip)

@@ -12,9 +12,7 @@ import {
   readUpTo,
 } from './model.ts'
 
-const conversation = {
-  conversation_id: Sample(samples.conversationId, 'A conversation of yours.'),
-}
+const conversation = { conversation_id: Sample(samples.conversationId, 'A conversation of yours.') }
 
 export const MessageFrame = Refined(
   Type.Object(

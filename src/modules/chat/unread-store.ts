@@ -80,9 +80,8 @@ export function createUnreadStore(orm: Orm) {
     updateMailed(userId: string, change: { isMailed?: boolean; mailedThrough?: string }) {
       orm.update(inboxes).set(change).where(ofInbox(userId)).run()
     },
-    /** Conversations with unread messages that are neither archived nor muted, the most recent first, with the oldest and
-     *  the newest unread message after `through`.
-     *  @param through the message up to which they were mailed */
+    /** Neither archived nor muted, the most recent first, with the oldest and the newest unread message after `through`,
+     *  which was mailed last. */
     listMailable: (userId: string, through: string, now: number): Mailable[] =>
       mailable.all(userId, through, now, maxConversations),
     listExcerpts: ({ conversationId, oldestSeq, senderId }: Mailable, limit: number): Excerpt[] =>

@@ -8,10 +8,9 @@ type Strip = (reader: ByteReader, facts: ImageFacts) => AsyncGenerator<Uint8Arra
 /** Larger metadata is dropped unread. */
 const maxHeldBytes = 2 * 1_024 * 1_024
 
-/** Removes what describes the making of a JPEG, PNG, WebP or GIF: EXIF but the orientation, XMP, IPTC, texts, thumbnails, and
- *  everything after the end of the image. Keeps pixels, animation and colour profile as they are; passes other files on.
- *  A truncated image keeps what can be read.
- *  @param facts receives the facts about an image */
+/** Removes what describes the making of a JPEG, PNG, WebP or GIF: EXIF but the orientation, XMP, IPTC, texts, thumbnails,
+ *  and everything after the end of the image. Keeps pixels, animation and colour profile as they are; passes other files on.
+ *  A truncated image keeps what can be read. */
 export async function* stripMetadata(
   bytes: AsyncIterable<Uint8Array>,
   facts: ImageFacts,

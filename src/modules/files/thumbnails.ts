@@ -9,8 +9,7 @@ export type StoredImage = { id: string; ownerId: string; size: number; orientati
 
 type Parts = { storage: FileStorage; imageWorker: URL; isDiskShort: () => boolean }
 
-/** Small versions of images, made one at a time by a Worker. They are stored beside their file, under keys derived from
- *  its id. */
+/** Made one at a time by a Worker, and stored beside their file, under keys derived from its id. */
 export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
   const oneAtOnce = createSemaphore(1)
   // Many uploads take half of a core.
