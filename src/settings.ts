@@ -5,6 +5,7 @@ import {
   described,
   Email,
   Maybe,
+  maxUrlLength,
   Nullable,
   nameRule,
   OneOf,
@@ -193,8 +194,6 @@ export const defaultSettings = (config: Config) =>
 export const linkTo = (links: SettingValues['links'], what: Linked, id: string) =>
   links[what]?.replaceAll('{id}', encodeURIComponent(id))
 type Linked = 'conversation' | 'ticket' | 'notification'
-
-const maxUrlLength = 2_048
 
 function appUrlProblem(text: string, placeholders: readonly string[]): FieldProblem | undefined {
   if (text.length > maxUrlLength) return problem('too_long', maxUrlLength)

@@ -95,12 +95,10 @@ export const PersonId = (example: string = samples.guest.id) =>
     description: 'An id, or `ext:` and an external id.',
     examples: [example],
   })
-export const HttpUrl = (maxLength: number, annotations: Annotations = {}) =>
-  CheckedText(formed(isHttpUrl, 'http_url', maxLength), {
-    ...annotations,
-    format: 'uri',
-    maxLength,
-  })
+export const maxUrlLength = 2_048
+const isUrl = formed(isHttpUrl, 'http_url', maxUrlLength)
+export const HttpUrl = (annotations: Annotations = {}) =>
+  CheckedText(isUrl, { ...annotations, format: 'uri', maxLength: maxUrlLength })
 export const MediaType = CheckedText(formed(isMediaType, 'media_type', 127), {
   maxLength: 127,
   examples: [samples.file.type],

@@ -110,7 +110,7 @@ export const PasswordBody = Body('PasswordBody', { password: OwnPassword })
 const profile = {
   display_name: Maybe(described(Name, 'The public name.')),
   avatar_url: Maybe(
-    HttpUrl(2_048, {
+    HttpUrl({
       description: 'The address of a picture: an upload of your own, or one elsewhere.',
       examples: ['https://cdn.example.com/ben.jpg'],
     }),

@@ -62,7 +62,7 @@ export const NewConversation = Body('NewConversation', {
 })
 
 const fileFieldsOfMessage = {
-  file_url: HttpUrl(2_048, {
+  file_url: HttpUrl({
     description: 'The address of an upload of yours, or one elsewhere; needed for a file message.',
     examples: [samples.file.url],
   }),

@@ -52,7 +52,7 @@ const attachments = Maybe(
     Schema(
       'NewAttachment',
       {
-        file_url: HttpUrl(2_048, {
+        file_url: HttpUrl({
           description: 'The address in the response to the upload.',
           examples: [samples.file.url],
         }),

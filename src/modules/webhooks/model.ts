@@ -28,7 +28,7 @@ const hookUrl = 'https://hooks.example.com/hostline'
 const Events = OneOf(eventTypes, { title: 'EventType', examples: ['message.created'] })
 
 const fields = {
-  url: HttpUrl(2_048, { description: 'Your endpoint.', examples: [hookUrl] }),
+  url: HttpUrl({ description: 'Your endpoint.', examples: [hookUrl] }),
   events: Type.Array(Events, { description: 'The events to send.', minItems: 1, maxItems: 100 }),
   description: Text(
     { max: 200, trimmed: true },
