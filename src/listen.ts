@@ -21,7 +21,8 @@ type Server = NonNullable<App['server']>
 /** `onFatal` is called when the port is lost. */
 type Parts = { app: App; channel: Channel; onFatal: (error: unknown) => void }
 
-/** Reloads the certificate when its files change. */
+/** Listens until `stop`. Reloads the certificate when its files change.
+ *  @throws StartError with one line for the operator */
 export function listen({ config, clock, log }: Core, { app, channel, onFatal }: Parts) {
   const { host, tls } = config
   let port = config.port

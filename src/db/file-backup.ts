@@ -119,8 +119,9 @@ async function readPieces(
   }
 }
 
-/** Extracts the files into a new directory and checks each one.
- *  @returns true for a backup, even one with no files; false for a plain database */
+/** Extracts the files of a copied backup into a new directory and checks each one.
+ *  @returns true for a backup, even one with no files; false for a plain database
+ *  @throws Error when a file is damaged */
 export async function unpackFiles(copy: string, directory: string): Promise<boolean> {
   const database = openErasing(copy)
   try {

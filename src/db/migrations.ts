@@ -44,6 +44,7 @@ export function migrate(
   }
 }
 
+/** @throws StartError for a database of another version or program */
 export function mustBeCurrent(sqlite: Database, path: string): void {
   if (knownVersion(sqlite, path) === migrations.length) return
   throw new StartError(
@@ -51,7 +52,8 @@ export function mustBeCurrent(sqlite: Database, path: string): void {
   )
 }
 
-/** @returns 0 for an empty database */
+/** Returns the version of a database; 0 for an empty one.
+ *  @throws StartError for a database of a newer, an unreleased or another program */
 export function knownVersion(sqlite: Database, path: string, steps = migrations): number {
   const version = versionOf(sqlite)
   const isOurs = pragma(sqlite, 'application_id') === applicationId
@@ -98,7 +100,8 @@ function mustBeKnown(version: number, path: string, { length }: readonly string[
 // https://www.sqlite.org/fileformat.html, 1.3
 const versionOffset = 60
 
-/** Like `knownVersion`, but reads only the file header, which needs no disk space. Ignores the wal. */
+/** Like `knownVersion`, but reads only the file header, which needs no disk space. Ignores the wal.
+ *  @throws StartError for a newer database */
 export function mustBeServable(path: string): void {
   const header = Buffer.alloc(versionOffset + 4)
   const file = openSync(path, 'r')

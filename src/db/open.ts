@@ -58,8 +58,9 @@ const advice: Record<string, string> = {
 
 export class DirectoryInUse extends StartError {}
 
-/** Locks the data directory for the one process that writes in it.
- *  @returns the function that unlocks it */
+/** Locks the data directory for the one process that writes in it, and creates it if there is none.
+ *  @returns the function that unlocks it
+ *  @throws StartError with one line for the operator */
 export function takeDirectory(directory: string): () => void {
   prepareDirectory(directory)
   const unlock = lockDirectory(directory, lockWaitMilliseconds)
@@ -74,7 +75,9 @@ type OpenOptions = {
   log?: Log
 }
 
-/** Commits do not wait for the disk here; the writer syncs the wal. */
+/** Opens the database for the one process that writes in it, and creates it if needed. Commits do not wait for the disk
+ *  here; the writer syncs the wal.
+ *  @throws StartError with one line for the operator */
 export function openForServer(
   directory: string,
   { unlock = takeDirectory(directory), prepare = migrate, log }: OpenOptions = {},
@@ -256,8 +259,10 @@ export function explainFailure(error: unknown): string {
   return advice[code ?? ''] ?? message
 }
 
-/** An exclusive transaction, which the kernel ends however the process dies.
- *  @returns the function that unlocks it; undefined when another process still holds it after `waitMilliseconds` */
+/** Locks the data directory: an exclusive transaction on a small file beside the database. The kernel releases it
+ *  however the process dies.
+ *  @returns the function that unlocks it, or undefined when another process still holds it after `waitMilliseconds`
+ *  @throws StartError when the file cannot be used */
 export function lockDirectory(directory: string, waitMilliseconds: number) {
   const path = join(directory, lockFile)
   let lock: Database | undefined

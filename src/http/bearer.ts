@@ -9,12 +9,15 @@ const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const socketProtocol = 'hostline.v1'
 const bearerProtocol = 'bearer.'
 
-/** From their form alone. */
+/** The reason why credentials were refused, from their form alone.
+ *  @param now ms since the epoch */
 export function tokenRefusal(request: Request, access: Access, now: number) {
   const token = access === 'socket' ? socketTokens(request)[0] : bearerToken(request.headers)
   return refusalOfToken(token, access, now)
 }
 
+/** The reason why a token was refused, from its form alone.
+ *  @param now ms since the epoch */
 export function refusalOfToken(token: string | undefined, access: Access, now: number) {
   if (!token) return 'token_missing'
   const isAccessToken = tokenPattern.test(token)
@@ -23,6 +26,7 @@ export function refusalOfToken(token: string | undefined, access: Access, now: n
   return isAccessToken && expiryOf(token) <= now ? 'token_expired' : 'token_invalid'
 }
 
+/** When a token expires by its own account, in ms since the epoch. */
 function expiryOf(token: string): number {
   const [, payload = ''] = token.split('.')
   const claims = parseJson(Buffer.from(payload, 'base64url').toString())

@@ -4,6 +4,7 @@ import { day, isoTime } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 
 export type TlsFiles = { cert: string; key: string }
+/** A PEM certificate with its key, and the time it expires (ms since the epoch). */
 export type Certificate = { cert: string; key: string; endsAt: number }
 
 /** For TLS 1.2, the oldest that Bun speaks: forward secrecy protects recorded traffic if the key leaks later. */

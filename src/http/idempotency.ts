@@ -19,6 +19,8 @@ export function markReplayed(headers: Record<string, string | number>, replayed:
   if (replayed) headers['idempotent-replayed'] = 'true'
 }
 
+/** The key in the header, for routes without a body field for it.
+ *  @throws validation_error */
 export function idempotencyKey(headers: Headers): string | undefined {
   const key = headers.get(header)
   if (key === null) return undefined

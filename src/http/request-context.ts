@@ -28,7 +28,8 @@ export class RequestContext {
   operator: string | undefined
   /** The Content-Length of the response to a HEAD, for routes that do not create the body. */
   headLength: number | undefined
-  /** For routes that read their body themselves: checks again that the caller may use the route. */
+  /** For routes that read their body themselves: checks again that the caller may use the route.
+   *  @throws unauthorized · forbidden */
   reauthorize: () => void = needsNothing
 
   constructor(requestId: string, request?: Request, findIp = (_: Request) => 'unknown') {

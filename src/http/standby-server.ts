@@ -15,7 +15,8 @@ type StandbyServerOptions = {
 
 const retryAfterSeconds = 5
 
-/** For health and metrics; refuses all other requests. */
+/** The HTTP server of a standby, for its health and its metrics; it refuses all other requests.
+ *  @throws StartError when it cannot listen */
 export function serveStandby({ config, version, metrics }: StandbyServerOptions) {
   const { host, port, tls, metricsToken } = config
   const pem = tls && readCertificate(tls)

@@ -8,6 +8,7 @@ type Save = (file: ReceivedFile) => Promise<void>
 
 const nameHeader = 'x-file-name'
 
+/** @throws validation_error (`X-File-Name`): not percent-encoded */
 export function uploadOf(request: Request, maxBytes: number, connections: Connections): Upload {
   const chunks = chunksOf(request, connections)
   const length = request.headers.get('content-length')

@@ -19,7 +19,8 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** @returns milliseconds until they end; 0 outside of them */
+/** @param now ms since the epoch
+ *  @returns milliseconds until the quiet hours end; 0 outside of them */
 export function quietFor(hours: QuietHours | null | undefined, now: number): number {
   if (!hours) return 0
   const [from, to] = [minutesOf(hours.from), minutesOf(hours.to)]

@@ -38,6 +38,7 @@ type ChannelOptions = {
   unread: (userId: string) => ReadyFrame['unread']
   /** Called for each frame that a client does not send by itself. */
   onActive: (userId: string) => void
+  /** @throws unauthorized, with its reason */
   authenticate: (token: string) => Promise<UserPrincipal>
   counts: { received: (type: string) => void; sent: () => void; closed: (code: number) => void }
 }

@@ -6,6 +6,7 @@ import type { Role } from '../lib/vocabulary.ts'
 import type { Frame } from './frames.ts'
 import type { CloseCode, Peer } from './hub.ts'
 
+/** Missed messages, oldest first. */
 export type ReplayPart = ReadonlyArray<{ id: string; frame: Frame }>
 
 /** Each piece of work has a turn of the event loop to itself. */

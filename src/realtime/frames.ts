@@ -113,6 +113,7 @@ export function createDecoder(frames: ClientFrames) {
     throw invalidField('type', 'one_of', knownTypes)
   }
 
+  /** @throws validation_error: not a JSON object, an unknown type, or an invalid field */
   return (value: unknown) => {
     const type = typeOf(value)
     const { handle } = frames[type] as ClientFrame // `typeOf` returns only known types

@@ -45,7 +45,8 @@ export function createCatchUp(store: InboxStore) {
     return parts.sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  /** Oldest first. Of each conversation only those are read that the caller takes. */
+  /** The missed messages, oldest first. Of each conversation only those are read that the caller takes.
+   *  @throws resync (too many newer conversations or messages) */
   function* eachMissed(userId: string, since: string): Generator<MessageKey> {
     const parts = listParts(userId, since)
     for (let part = parts.shift(); part; part = parts.shift()) {

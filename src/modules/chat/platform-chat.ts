@@ -36,12 +36,14 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
 
   const mustFind = (id: string): ConversationRow => getById(id, store.find)
 
+  /** @throws validation_error (`from`: none of the two participants) */
   function senderOf({ userA, userB }: ConversationRow, reference: string): string {
     const id = resolveUser(reference)
     if (id !== userA && id !== userB) throw invalidField('from', 'one_of_two')
     return id
   }
 
+  /** @throws validation_error (`from`: removed or disabled) · admin_protected */
   function mustBeSpokenFor(senderId: string) {
     if (!store.isReachable(senderId)) throw invalidField('from', 'unknown_user')
     // Like a session, because readers cannot see the difference.

@@ -77,6 +77,8 @@ export function createReadState(core: Core, parts: Parts) {
     return unreadCount
   }
 
+  /** Changes a conversation for one user and sends it to their sockets.
+   *  @throws not_found · not_participant */
   const change = (userId: string, conversationId: string, update: (id: string) => void) =>
     write(() => {
       const { id } = participate(userId, conversationId)

@@ -84,6 +84,7 @@ export function createUnreadStore(orm: Orm) {
      *  which was mailed last. */
     listMailable: (userId: string, through: string, now: number): Mailable[] =>
       mailable.all(userId, through, now, maxConversations),
+    /** The `limit` newest unread messages of a conversation, oldest first. */
     listExcerpts: ({ conversationId, oldestSeq, senderId }: Mailable, limit: number): Excerpt[] =>
       excerpts.all(conversationId, oldestSeq, senderId, limit).reverse(),
     findParticipant: (userId: string, conversationId: string): ParticipantRow | undefined =>

@@ -59,6 +59,7 @@ export function createFileService(core: Core, parts: FileParts) {
   const thumbnails = createThumbnails(parts)
   let largeChunks = 0
 
+  /** @throws storage_full */
   function reserve(ownerId: string, { announcedBytes = maxBytes, isExact }: Upload): Reserved {
     const free = quotaBytes - store.countBytes(ownerId, leastBytes)
     if (free < leastBytes || (isExact && announcedBytes > free)) throw new AppError('storage_full')
@@ -163,6 +164,7 @@ export function createFileService(core: Core, parts: FileParts) {
 
   let wasShort = false
 
+  /** @throws unavailable */
   function mustHaveRoom() {
     const isShort = isDiskShort()
     if (isShort !== wasShort) {

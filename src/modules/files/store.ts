@@ -115,6 +115,7 @@ export function createFileStore(orm: Orm) {
       return orm.select().from(files).where(own).limit(limit).all()
     },
     countOf: (ownerId: string): number => countRows(orm, files, eq(files.ownerId, ownerId)),
+    /** Complete files of an owner that were not removed, newest first. */
     list: (ownerId: string, range: ListRange): Listing<FileRow> => {
       // The partial index holds only such files.
       const own = sql`${files.ownerId} = ${ownerId} AND stored_at IS NOT NULL AND removed_at IS NULL`
