@@ -6,6 +6,7 @@ import {
   encodeEntry,
   type LogPosition,
   nextPosition,
+  origin,
   positionName,
 } from './log.ts'
 import { type Clocks, type Leadership, type Node, readClocks, silenceSince } from './node.ts'
@@ -21,6 +22,8 @@ const longSilenceMilliseconds = 5 * 60_000
 export type Appender = ReturnType<typeof createAppender>
 type Attachment = {
   pages?: Uint8Array[]
+  /** The log is complete up to here with this entry. */
+  mark?: WalPosition | undefined
   /** Makes the commits in this entry safe on the disk. */
   syncWal?: () => Promise<void>
 }
@@ -32,8 +35,8 @@ export function createAppender(
   onFenced: (error: Error) => void,
 ) {
   let lead: Leadership | undefined
-  let next: LogPosition | undefined
-  let last: LogPosition | undefined
+  /** The last stored entry. */
+  let last: { place: LogPosition; kind: Entry['kind'] } | undefined
   let mark: WalPosition | undefined
   let isOver = false
   /** `announced` is written into new entries, `agreed` is what this node obeys. They differ until an entry with the change
@@ -62,22 +65,24 @@ export function createAppender(
     failuresInARow = 0
   }
 
-  function refuse(error: Error) {
-    if (!(error instanceof Fenced) || isOver) return fail(error)
-    isOver = true
-    onFenced(error)
-  }
+  const next = () => (last ? nextPosition(last.place, last) : origin)
 
   async function untilStored(store: () => Promise<void>) {
     const longest = () => (agreed.pair ? agreed.lease / 8 : lastRetryMilliseconds)
     for (let delay = firstRetryMilliseconds; ; delay = Math.min(delay * 2, longest())) {
       const error = await store().catch((caught: Error) => caught)
       if (!error) return succeed()
-      refuse(error)
+      if (error instanceof Fenced) end(error)
+      else fail(error)
       // No entry may follow the end, so this never resolves.
       if (isOver) await new Promise<never>(() => {})
       await Bun.sleep(delay)
     }
+  }
+
+  function end(reason: Fenced) {
+    if (!isOver) onFenced(reason)
+    isOver = true
   }
 
   async function store(place: LogPosition, bytes: Uint8Array, { syncWal }: Attachment) {
@@ -103,14 +108,14 @@ export function createAppender(
     /** Continues after the entry that made this node the leader. */
     start(leadership: Leadership): void {
       lead = leadership
-      next = nextPosition(leadership.place, { kind: 'begin' })
+      last = { place: leadership.place, kind: 'begin' }
       confirmed = leadership.sentAt
       announced = leadership.agreed
       agreed = announced
       mark = typeof leadership.from === 'object' ? leadership.from : undefined
     },
-    next: () => next,
-    last: () => last,
+    next,
+    last: () => last?.place,
     agreed: () => agreed,
 
     /** Changes what the entries say. Until one of them is stored, this node goes by the stricter values. */
@@ -122,15 +127,13 @@ export function createAppender(
 
     /** Resolves when the entry is stored, after any number of attempts. Never resolves if another node leads. */
     async append(content: Content, attachment: Attachment = {}): Promise<void> {
-      const [place, ours] = [next, announced]
-      if (!place || !lead) throw new Error('append before start')
-      if ('mark' in content) mark = content.mark ?? mark
-      const common = { format: 1, node: identity.node, start: lead.start, at: Date.now() } as const
+      const [place, ours] = [next(), announced]
+      mark = attachment.mark ?? mark
+      const common = { format: 1, node: identity.node, start: lead?.start, at: Date.now() } as const
       const entry: Entry = { ...content, ...common, ...ours, mark }
       const bytes = await encodeEntry(entry, attachment.pages)
       await untilStored(() => store(place, bytes, attachment))
-      next = nextPosition(place, entry)
-      last = place
+      last = { place, kind: entry.kind }
       if (ours === announced) agreed = ours
       storedAt = entry.at
       counts.objects++
@@ -140,9 +143,8 @@ export function createAppender(
     fail,
     /** Whether the bucket still has this node's last entry. */
     async hasLast(): Promise<boolean> {
-      const place = last ?? lead?.place
-      const found = place && (await shared.read(place))
-      return !place || (found !== undefined && identity.wrote(found.entry))
+      const found = last && (await shared.read(last.place))
+      return !last || (found !== undefined && identity.wrote(found.entry))
     },
     /** Whether another node has begun a log of its own after this one's was removed. Ends the lead then. */
     async isReplaced(): Promise<boolean> {
@@ -152,12 +154,12 @@ export function createAppender(
       const start = await shared.findFirst()
       const first = start && (await shared.read(start))
       if (!first || identity.wrote(first.entry)) return false
-      refuse(new Fenced(`another log is in the bucket: ${first.entry.node} writes it`))
+      end(new Fenced(`another log is in the bucket: ${first.entry.node} writes it`))
       return true
     },
     /** Milliseconds since the last stored entry was sent. */
     silence: () => silenceSince(confirmed),
-    stats: () => ({ ...counts, storedAt, failure }),
+    stats: () => ({ place: last?.place, ...counts, storedAt, failure }),
     stop(): void {
       isOver = true
     },

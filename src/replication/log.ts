@@ -25,15 +25,9 @@ type Common = Agreed & {
 export type Content =
   | { kind: 'begin' }
   /** Changed pages. A commit consists of this entry and the `partial` ones before it. */
-  | {
-      kind: 'pages'
-      partial: boolean
-      databasePages: number
-      numbers: number[]
-      mark?: WalPosition | undefined
-    }
+  | { kind: 'pages'; partial: boolean; databasePages: number; numbers: number[] }
   /** The snapshot entry: a snapshot that replaces all entries before. */
-  | { kind: 'base'; snapshot: string; mark?: WalPosition | undefined }
+  | { kind: 'base'; snapshot: string }
   /** A heartbeat. */
   | { kind: 'beat' }
   /** The leader has released the lead, so any node may lead. */

@@ -275,7 +275,6 @@ function createReplica(
   const { promise: handOver, resolve: beginHandOver } = Promise.withResolvers<void>()
   let isHandingOver = false
   let isEnding = false
-  let isWhole = false
   let drillFailure: string | undefined
 
   /** For a single server whose bucket could not be read at the start. */
@@ -319,13 +318,13 @@ function createReplica(
     /** Ships the remaining commits; must be called before the database is closed. */
     async drain(): Promise<void> {
       isEnding = true
-      isWhole = await leader.drain(isHandingOver)
+      const isWhole = await leader.drain(isHandingOver ? 'release' : 'close')
       if (!isWhole) log.warn('the bucket lacks the last commits; the next start ships them')
     },
     /** Must be called after the database is closed. */
     close(): void {
       const place = leader.close()
-      if (place && isWhole && leader.agreed().pair) becomeCopy(node, place)
+      if (place && leader.agreed().pair) becomeCopy(node, place)
       identity.close()
       unlock()
     },

@@ -1,4 +1,5 @@
-import type { PinnedPages } from '../db/pinned-pages.ts'
+import { type PinnedPages, pinPages } from '../db/pinned-pages.ts'
+import type { WalReader } from '../db/wal-reader.ts'
 import { day, hour } from '../lib/clock.ts'
 import type { Appender } from './appender.ts'
 import type { LogPosition } from './log.ts'
@@ -25,95 +26,101 @@ const leastObjects = 2_000
 const objectsPerPiece = 10
 const longestRestMilliseconds = 200
 const leastBytes = 64 * 1_048_576
+/** A pinned state lets the wal grow. */
+const longestPinMilliseconds = 5_000
 
 /** Takes the snapshots of the leader when they are due, sees to it that there is one, and removes what no restore needs.
  *  @param wakeUp called when one has become urgent */
 export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () => void) {
-  const { bucket, shared, settings, log } = node
+  const { bucket, shared, settings, log, databasePath } = node
+  /** Undefined until it is known whether the bucket has one of earlier leaders. */
   let newest: TakenSnapshot | undefined
-  let isRestorable = true
-  /** The state of the log at the newest snapshot. */
-  let since = { at: Date.now(), position: 0, bytes: 0 }
+  let isMissing = false
+  /** The bytes in the log at the newest snapshot. */
+  let bytesBefore = 0
   let isRunning = false
   let isStopped = false
   let looks = 0
   let notBefore = 0
   let trimmedAt = 0
-  let requests: PromiseWithResolvers<Taken>[] = []
-  const watch = setInterval(() => void look(), watchMilliseconds)
+  let request: PromiseWithResolvers<Taken> | undefined
+  let timer: Timer | undefined
 
   /** Another node, an operator or a rule of the store may have removed or replaced what the leader has written. */
-  async function look() {
-    // The bucket may be away.
-    if (isRestorable) await (newest ? lookAt(newest) : find()).catch(() => {})
+  async function watch() {
+    if (!isMissing) await look().catch(noteUnreadable)
+    if (!isStopped) timer = setTimeout(watch, newest ? watchMilliseconds : urgentRetryMilliseconds)
   }
 
-  async function lookAt(known: TakenSnapshot) {
-    const found = await mustBeThere(bucket, known.name).catch(unlessLost)
-    const reason = found ? found.message : await damageOf(known)
-    if (reason === undefined || newest !== known || (await appender.isReplaced())) return
-    lose(reason)
-  }
-
-  /** Says whether the log after a snapshot has lost an entry. */
-  async function damageOf({ manifest: { place } }: TakenSnapshot): Promise<string | undefined> {
-    if (!(await appender.hasLast())) return 'the log is gone from the bucket'
-    // A long log is listed in several requests.
-    if (++looks % looksPerList !== 0) return undefined
-    const missing = await shared.findMissing(place)
-    return missing && `${missing} is missing in the bucket`
-  }
-
-  /** Finds the snapshot of earlier leaders. */
-  async function find() {
-    const found = await findUsable(node, await listSnapshots(bucket)).catch(unlessLost)
+  function noteUnreadable(error: unknown) {
     if (newest) return
-    if (found && 'manifest' in found) return keep({ ...found, bytes: 0 })
-    if (await appender.isReplaced()) return
-    if (!newest) lose(found?.message ?? 'there is no snapshot in the bucket')
+    log.warn('the snapshots in the bucket cannot be read: trying again', { error })
   }
 
-  function lose(reason: string) {
+  async function look() {
+    const known = newest
+    const reason = await (known ? damageOf(known) : find())
+    if (reason === undefined || newest !== known || (await appender.isReplaced())) return
     log.error(`${reason}: taking another one now, until then nothing can be restored`)
     newest = undefined
-    isRestorable = false
+    isMissing = true
     wakeUp()
   }
 
+  /** Says whether a snapshot is damaged, or the log after it has lost an entry. */
+  async function damageOf({ name, manifest }: TakenSnapshot): Promise<string | undefined> {
+    const damage = await mustBeThere(bucket, name).catch(unlessLost)
+    if (damage) return damage.message
+    if (!(await appender.hasLast())) return 'the log is gone from the bucket'
+    // A long log is listed in several requests.
+    if (++looks % looksPerList !== 0) return undefined
+    const missing = await shared.findMissing(manifest.place)
+    return missing && `${missing} is missing in the bucket`
+  }
+
+  /** Finds the snapshot of earlier leaders. Says why there is none. */
+  async function find(): Promise<string | undefined> {
+    const found = await findUsable(node, await listSnapshots(bucket)).catch(unlessLost)
+    if (!found || !('manifest' in found)) {
+      return found?.message ?? 'there is no snapshot in the bucket'
+    }
+    if (!newest) keep({ ...found, bytes: 0 })
+    return undefined
+  }
+
   function keep(taken: TakenSnapshot) {
-    const { at, place } = taken.manifest
     newest = taken
-    isRestorable = true
-    since = { at, position: place.position, bytes: appender.stats().bytes }
+    isMissing = false
+    bytesBefore = appender.stats().bytes
   }
 
   function answer({ name, manifest: { at } }: TakenSnapshot) {
-    for (const { resolve } of requests) resolve({ name, at })
-    requests = []
+    request?.resolve({ name, at })
+    request = undefined
   }
 
   function postpone(error: unknown) {
     log.warn('no snapshot was taken, or old ones could not be removed', { error })
-    const delay = isRestorable ? retryMilliseconds : urgentRetryMilliseconds
+    const delay = isMissing ? urgentRetryMilliseconds : retryMilliseconds
     notBefore = Date.now() + delay
     setTimeout(wakeUp, delay).unref()
-    for (const { reject } of requests) reject(error)
-    requests = []
+    request?.reject(error)
+    request = undefined
   }
 
-  const isFree = () => !isRunning && !isStopped
-  const isUrgent = () => requests.length > 0 || (!isRestorable && Date.now() >= notBefore)
+  const isUrgent = () =>
+    !isRunning && !isStopped && (request !== undefined || (isMissing && Date.now() >= notBefore))
 
   /** Whether enough has been written since the newest snapshot. */
-  function isEnough(): boolean {
-    if (Date.now() < notBefore) return false
-    const pieces = newest?.manifest.pieces.length ?? 0
-    const objects = (appender.next()?.position ?? 0) - since.position
-    const bytes = appender.stats().bytes - since.bytes
+  function isDue(): boolean {
+    if (isUrgent()) return true
+    if (isRunning || isStopped || !newest || Date.now() < notBefore) return false
+    const { place, at, pieces } = newest.manifest
     return (
-      objects >= Math.max(leastObjects, pieces * objectsPerPiece) ||
-      bytes >= Math.max(leastBytes, newest?.bytes ?? 0) ||
-      Date.now() - since.at >= day
+      appender.next().position - place.position >=
+        Math.max(leastObjects, pieces.length * objectsPerPiece) ||
+      appender.stats().bytes - bytesBefore >= Math.max(leastBytes, newest.bytes) ||
+      Date.now() - at >= day
     )
   }
 
@@ -123,56 +130,55 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
     if (isStopped) throw new Error('the server stops')
   }
 
+  /** Uploads the state after an entry, then removes old snapshots. */
+  async function take(pinned: PinnedPages, place: LogPosition) {
+    isRunning = true
+    const isRequested = request !== undefined
+    try {
+      const taken = await uploadSnapshot(bucket, pinned, { place, isBase: false, afterPiece: rest })
+      keep(taken)
+      if (isRequested || Date.now() - trimmedAt > hour) {
+        trimmedAt = Date.now()
+        await trim(node, trimmedAt - settings.keepMilliseconds)
+      }
+      answer(taken)
+      log.debug('a snapshot was stored in the bucket', { name: taken.name })
+    } catch (error) {
+      if (!isStopped) postpone(error)
+    } finally {
+      isRunning = false
+    }
+  }
+
   return {
-    /** Finds the snapshot of earlier leaders, after any number of attempts. */
-    async start(): Promise<void> {
-      since.position = appender.next()?.position ?? 0
-      const tryAgain = async (error: unknown): Promise<void> => {
-        log.warn('the snapshots in the bucket cannot be read: trying again', { error })
-        await Bun.sleep(urgentRetryMilliseconds)
-        if (!isStopped) await find().catch(tryAgain)
-      }
-      await find().catch(tryAgain)
+    /** @param isFirst whether the leader takes one now, until when there is nothing to restore */
+    start(isFirst: boolean): void {
+      isMissing = isFirst
+      void watch()
     },
 
-    isDue: () => isFree() && (isUrgent() || isEnough()),
-    isUrgent: () => isFree() && isUrgent(),
+    /** Whether one must be taken without waiting for an entry. */
+    isUrgent,
 
-    /** Skips a due snapshot after a failure. */
-    postpone,
-
-    /** Uploads the state after the last entry, in the background; then removes old snapshots. */
-    async take(pinned: PinnedPages): Promise<void> {
-      const place = appender.last()
-      if (!place) return pinned.release()
-      isRunning = true
-      const isRequested = requests.length > 0
+    /** Pins the state for a due snapshot; a failure skips it.
+     *  @returns uploads it in the background; called when the log has that state, in time */
+    pinIfDue(wal: WalReader): () => void {
+      if (!isDue()) return () => {}
       try {
-        const taken = await uploadSnapshot(bucket, pinned, {
-          place,
-          isBase: false,
-          afterPiece: rest,
-        })
-        keep(taken)
-        if (isRequested || Date.now() - trimmedAt > hour) {
-          trimmedAt = Date.now()
-          await trim(node, trimmedAt - settings.keepMilliseconds)
+        const pinned = pinPages(databasePath, wal)
+        const release = setTimeout(pinned.release, longestPinMilliseconds).unref()
+        return () => {
+          clearTimeout(release)
+          const place = appender.last()
+          if (place && pinned.isHeld()) void take(pinned, place)
         }
-        answer(taken)
-        log.debug('a snapshot was stored in the bucket', { name: taken.name })
       } catch (error) {
-        if (!isStopped) postpone(error)
-      } finally {
-        isRunning = false
+        postpone(error)
+        return () => {}
       }
     },
 
-    /** Uploads the state for a snapshot entry, which the leader writes next. Writes, or a stopping server, wait for it, so
-     *  it does not pause. */
-    takeForEntry: (pinned: PinnedPages, place: LogPosition) =>
-      uploadSnapshot(bucket, pinned, { place, isBase: true }),
-
-    /** The entry of a snapshot is in the log. */
+    /** The log goes on from this snapshot. */
     entered(taken: TakenSnapshot): void {
       keep(taken)
       answer(taken)
@@ -180,24 +186,21 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
 
     /** Takes a snapshot now. */
     request(): Promise<Taken> {
-      const asked = Promise.withResolvers<Taken>()
-      requests.push(asked)
+      request ??= Promise.withResolvers()
       wakeUp()
-      return asked.promise
+      return request.promise
     },
 
-    /** Until the first snapshot there is nothing to restore. */
-    expectFirst(): void {
-      isRestorable = false
-    },
-
-    /** Ends a snapshot after the current piece, but not one for an entry, because the log lacks its content. */
+    /** Ends a snapshot after the current piece. */
     stop(): void {
       isStopped = true
-      clearInterval(watch)
+      clearTimeout(timer)
     },
     isRunning: () => isRunning,
-    isRestorable: () => isRestorable,
+    /** Whether the bucket is known to have a snapshot from which the log continues. */
+    isThere: () => newest !== undefined,
+    /** Whether it is known that there is none. */
+    isMissing: () => isMissing,
     /** The time of the newest snapshot in ms since the epoch; undefined when none is known. */
     lastAt: () => newest?.manifest.at,
   }
