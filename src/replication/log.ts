@@ -68,13 +68,8 @@ export function openLog(bucket: OpenBucket) {
     return { place, ...decoded }
   }
 
-  /** The entries up to the end of the log or of the epoch. */
-  async function readSome({ epoch, position }: LogPosition, count: number): Promise<LogEntry[]> {
-    const places = Array.from({ length: count }, (_, n) => ({ epoch, position: position + n }))
-    const found = await Promise.all(places.map(read))
-    const end = found.findIndex((one, n) => !one || found[n - 1]?.entry.kind === 'begin')
-    return found.slice(0, end < 0 ? count : end).filter((one) => one !== undefined)
-  }
+  const readAtOnce = ({ epoch, position }: LogPosition, count: number) =>
+    Promise.all(Array.from({ length: count }, (_, n) => read({ epoch, position: position + n })))
 
   async function* listAfter(place?: LogPosition) {
     for await (const page of bucket.list('log/', place && keyOf(place))) {
@@ -91,14 +86,17 @@ export function openLog(bucket: OpenBucket) {
      *  @throws LogError */
     async *readFrom(place: LogPosition): AsyncGenerator<LogEntry> {
       let next = place
-      // A standby mostly finds one entry, so reading ahead begins with the third.
+      let ahead: (LogEntry | undefined)[] = []
       for (let n = 0; ; n++) {
+        // A standby mostly finds one entry, so reading ahead begins with the third.
         const count = Math.min(2 ** Math.max(0, n - 1), readAhead)
-        const some = await readSome(next, count)
-        yield* some
-        const last = some.at(-1)
-        if (!last || (some.length < count && last.entry.kind !== 'begin')) return
-        next = nextPosition(last.place, last.entry)
+        if (ahead.length === 0) ahead = await readAtOnce(next, count)
+        const found = ahead.shift()
+        if (!found) return
+        yield found
+        next = nextPosition(found.place, found.entry)
+        // The rest in this epoch is of a former leader.
+        if (found.entry.kind === 'begin') ahead = []
       }
     },
 

@@ -35,31 +35,30 @@ export type Manifest = {
 export type Snapshot = {
   name: string
   place: LogPosition
-  modifiedAt: number
-  /** With the manifest. */
   keys: string[]
+  /** Whether it has a manifest. */
+  isWhole: boolean
+  /** When the manifest was stored. */
+  modifiedAt: number
 }
+/** `bytes` is its size in the bucket. */
+export type TakenSnapshot = { name: string; manifest: Manifest; bytes: number }
 
-export const manifestOf = (name: string) => `snapshots/${name}/manifest`
+const manifestOf = (name: string) => `snapshots/${name}/manifest`
 const pieceOf = (name: string, n: number) => `snapshots/${name}/${String(n).padStart(6, '0')}`
-
-export const snapshotName = (place: LogPosition) =>
-  `${positionName(place)}-${crypto.randomUUID().slice(0, 8)}`
 const snapshotKey = /^snapshots\/((\d{8}-\d{12})-\w+)\/(manifest|\d{6})$/
 
-type Listed = Omit<Snapshot, 'modifiedAt'> & { modifiedAt: number | undefined }
-
-/** All snapshots, oldest first, also those without a manifest. */
-async function listAll(bucket: OpenBucket): Promise<Listed[]> {
-  const found = new Map<string, Listed>()
+/** All snapshots, oldest first, also incomplete ones. */
+async function listAll(bucket: OpenBucket): Promise<Snapshot[]> {
+  const found = new Map<string, Snapshot>()
   for await (const page of bucket.list('snapshots/')) {
     for (const { key, modifiedAt } of page) {
       const [, name = '', position = '', part] = snapshotKey.exec(key) ?? []
       if (name === '') continue
       const place = parsePosition(position) ?? origin
-      const one = found.get(name) ?? { name, place, keys: [], modifiedAt: undefined }
+      const one = found.get(name) ?? { name, place, keys: [], isWhole: false, modifiedAt }
       one.keys.push(key)
-      if (part === 'manifest') one.modifiedAt = modifiedAt
+      if (part === 'manifest') Object.assign(one, { isWhole: true, modifiedAt })
       found.set(name, one)
     }
   }
@@ -67,29 +66,21 @@ async function listAll(bucket: OpenBucket): Promise<Listed[]> {
 }
 
 /** The complete snapshots, oldest first. */
-export const listSnapshots = async (bucket: OpenBucket) => (await listAll(bucket)).filter(isWhole)
-
-const isWhole = (one: Listed): one is Listed & Snapshot => one.modifiedAt !== undefined
+export const listSnapshots = async (bucket: OpenBucket) =>
+  (await listAll(bucket)).filter(({ isWhole }) => isWhole)
 
 /** A snapshot that is gone or damaged. */
 export class LostSnapshot extends StartError {}
 
 /** @throws LostSnapshot when it is not a manifest · Error when it is of a later version */
-export async function readManifest(bucket: OpenBucket, name: string): Promise<Manifest> {
+async function readManifest(bucket: OpenBucket, name: string): Promise<Manifest> {
   const bytes = await bucket.get(manifestOf(name))
   if (!bytes) throw new LostSnapshot(`the snapshot ${name} is gone from the bucket`)
-  const manifest = parseManifest(bytes)
+  const text = Buffer.from(bytes).toString()
+  const manifest: Manifest = await Promise.try(JSON.parse, text).catch(() => undefined)
   if (!manifest) throw new LostSnapshot(`${manifestOf(name)} was not written by hostline`)
   if (manifest.format === 1) return manifest
   throw new Error(`the snapshot ${name} is from a later version: use a newer hostline`)
-}
-
-function parseManifest(bytes: Uint8Array): Manifest | undefined {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString())
-  } catch {
-    return undefined
-  }
 }
 
 /** The newest snapshot that was taken until a moment and from which the log continues.
@@ -150,8 +141,6 @@ type Upload = Pick<Manifest, 'place' | 'isBase'> & {
   /** Called after each piece with its duration; it may delay or throw. */
   afterPiece?: (milliseconds: number) => Promise<void>
 }
-/** `bytes` is its size in the bucket. */
-export type TakenSnapshot = { name: string; manifest: Manifest; bytes: number }
 
 /** Uploads the pages of a state, and then the manifest. */
 export async function uploadSnapshot(
@@ -160,7 +149,8 @@ export async function uploadSnapshot(
   { place, isBase, afterPiece }: Upload,
 ): Promise<TakenSnapshot> {
   const { pageSize, pages } = pinned
-  const [name, at] = [snapshotName(place), Date.now()]
+  const name = `${positionName(place)}-${crypto.randomUUID().slice(0, 8)}`
+  const at = Date.now()
   const pieces: string[] = []
   let bytes = 0
   try {
@@ -197,6 +187,8 @@ export async function loadSnapshot(bucket: OpenBucket, name: string, path: strin
   }
 }
 
+type Piece = { n: number; hash: string }
+
 async function readPiece(bucket: OpenBucket, name: string, { n, hash }: Piece) {
   const packed = await bucket.get(pieceOf(name, n))
   const isWhole = packed && Bun.hash.xxHash64(packed).toString(16) === hash
@@ -205,40 +197,41 @@ async function readPiece(bucket: OpenBucket, name: string, { n, hash }: Piece) {
   throw new LostSnapshot(`piece ${n} of the snapshot ${name} is ${packed ? 'damaged' : 'missing'}`)
 }
 
-type Piece = { n: number; hash: string }
-
 /** Removes what no restore to a moment since `since` needs: older snapshots except the newest of them, all but one per
  *  hour after a day, incomplete ones, and the entries before the first snapshot left. */
 export async function trim({ bucket, shared }: Source, since: number): Promise<void> {
   const all = await listAll(bucket)
-  const thinned = await thin(bucket, all.filter(isWhole))
-  const old = thinned.filter(({ modifiedAt }) => modifiedAt <= since)
+  const left = await thin(
+    bucket,
+    all.filter(({ isWhole }) => isWhole),
+  )
+  const old = left.filter(({ modifiedAt }) => modifiedAt <= since)
   const first = await findUsable({ bucket, shared }, old)
-  const isOld = ({ place }: Listed) => first && comparePositions(place, first.place) < 0
   for (const one of all) {
-    const isSuperfluous = isWhole(one) && !thinned.includes(one)
-    if (!isSuperfluous && !isOld(one)) continue
+    const isOld = first && comparePositions(one.place, first.place) < 0
+    if (!isOld && (left.includes(one) || !one.isWhole)) continue
     // The manifest goes first, so that an interrupted removal leaves no incomplete snapshot behind.
     for (const key of one.keys.toSorted().toReversed()) await bucket.delete(key)
   }
   if (first) await shared.trim(first.place)
 }
 
+/** Leaves the first snapshot of each hour, and those with an entry, because the log depends on them. */
+async function thin(bucket: OpenBucket, whole: Snapshot[]): Promise<Snapshot[]> {
+  const hours = new Set<number>()
+  const left: Snapshot[] = []
+  for (const one of whole) {
+    const { name, modifiedAt } = one
+    const which = Math.floor(modifiedAt / hour)
+    const isNeeded = !hours.has(which) || modifiedAt > Date.now() - day
+    hours.add(which)
+    if (isNeeded || (await isBase(bucket, name))) left.push(one)
+  }
+  return left
+}
+
 /** A damaged one is none: nothing can go on from it. */
 async function isBase(bucket: OpenBucket, name: string): Promise<boolean> {
   const manifest = await readManifest(bucket, name).catch(unlessLost)
   return !(manifest instanceof LostSnapshot) && manifest.isBase
-}
-
-/** Leaves the first snapshot of each hour, and those with an entry, because the log depends on them. */
-async function thin(bucket: OpenBucket, whole: (Listed & Snapshot)[]) {
-  const hours = new Set<number>()
-  const left: typeof whole = []
-  for (const one of whole) {
-    const which = Math.floor(one.modifiedAt / hour)
-    const isNeeded = !hours.has(which) || one.modifiedAt > Date.now() - day
-    hours.add(which)
-    if (isNeeded || (await isBase(bucket, one.name))) left.push(one)
-  }
-  return left
 }
