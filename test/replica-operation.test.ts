@@ -14,8 +14,8 @@ import { verifyBeside } from '../src/cli/replica.ts'
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { parsePosition } from '../src/replication/log.ts'
-import { openNode } from '../src/replication/node.ts'
-import { agreedOf, joinReplication } from '../src/replication/replication.ts'
+import { agreedOf, openNode } from '../src/replication/node.ts'
+import { joinReplication } from '../src/replication/replication.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -361,7 +361,7 @@ async function beginElsewhere(environment: Record<string, string>) {
   if (!replica) throw new Error('there is no bucket')
   // A short lease would shorten the timeout of its requests.
   const node = openNode(folder.path, { ...replica, leaseMilliseconds: 15_000 }, log)
-  await node.claim(undefined, agreedOf(replica))
+  await node.claim(undefined, { agreed: agreedOf(replica) })
 }
 
 testAtLength.concurrent(

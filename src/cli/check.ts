@@ -21,8 +21,8 @@ import type { Bucket } from '../outside/bucket.ts'
 import { trySmtp } from '../outside/mail/smtp.ts'
 import { tryServiceAccount } from '../outside/push/service-account.ts'
 import { findRange } from '../replication/follower.ts'
-import { type Head, type Node, openNode } from '../replication/node.ts'
-import { differenceOf, refusalToStart } from '../replication/replication.ts'
+import { differenceOf, type Head, type Node, openNode } from '../replication/node.ts'
+import { roleOf } from '../replication/replication.ts'
 import { terminalLog } from './call.ts'
 import { readJsonOption, type Terminal } from './terminal.ts'
 
@@ -142,9 +142,9 @@ async function checkReplicaBucket({ bucket, settings }: Node): Promise<Finding> 
 function checkLog(own: Node, head: Head): Finding {
   const { settings } = own
   const { node, kind, pair, lease, at } = head.entry
-  const refusal = isInUse(own.dataDir) ? undefined : refusalToStart(own, head)
-  if (refusal !== undefined) {
-    return { subject: 'replication', problem: `the server will not start: ${refusal}` }
+  const role = isInUse(own.dataDir) ? 'leader' : roleOf(own, head)
+  if (role instanceof StartError) {
+    return { subject: 'replication', problem: `the server will not start: ${role.message}` }
   }
   const did = kind === 'release' ? 'released the lead' : 'wrote the newest entry'
   const detail = `${node} ${did} at ${isoTime(at)}`

@@ -12,8 +12,7 @@ import { firstIdAt } from '../lib/ids.ts'
 import type { SystemState } from '../modules/operator/model.ts'
 import { countRows, findRange, restoreDatabase } from '../replication/follower.ts'
 import type { Agreed } from '../replication/log.ts'
-import { type Head, type Node, openNode } from '../replication/node.ts'
-import { agreedOf, agreedText } from '../replication/replication.ts'
+import { agreedOf, agreedText, type Head, type Node, openNode } from '../replication/node.ts'
 import { findUsable, listSnapshots } from '../replication/snapshots.ts'
 import { terminalLog, withService } from './call.ts'
 import {
@@ -114,7 +113,7 @@ async function claim(node: Node, head: Head | undefined, { agreed, isForced }: C
     )
   }
   if (isForced) node.identity.adopt(undefined)
-  if (await node.claim(head, agreed)) return
+  if (await node.claim(head, { agreed })) return
   throw new StartError('another node has just written to the log: stop it first')
 }
 

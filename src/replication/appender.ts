@@ -30,7 +30,7 @@ type Attachment = {
 
 /** Appends the entries of a leader one at a time. Retries each until it is stored. */
 export function createAppender(
-  { shared, identity, log }: Node,
+  { shared, identity, counts, log, ...node }: Node,
   /** Called when another node leads. */
   onFenced: (error: Error) => void,
 ) {
@@ -45,15 +45,11 @@ export function createAppender(
   let agreed = announced
   /** When the last stored entry was sent. */
   let confirmed: Clocks = readClocks()
-  const counts = { objects: 0, bytes: 0, failures: 0 }
-  let storedAt: number | undefined
   let failuresInARow = 0
-  let failure: { at: number; reason: string } | undefined
 
-  function fail(error: Error) {
-    counts.failures++
+  function fail(error: Error): void {
+    node.fail(error)
     failuresInARow++
-    failure = { at: Date.now(), reason: error.message }
     // Single failures are not logged, because the retry follows at once.
     if (failuresInARow === loggedFailures) {
       log.error('the bucket stores nothing: trying again', { error })
@@ -135,7 +131,7 @@ export function createAppender(
       await untilStored(() => store(place, bytes, attachment))
       last = { place, kind: entry.kind }
       if (ours === announced) agreed = ours
-      storedAt = entry.at
+      counts.storedAt = entry.at
       counts.objects++
       counts.bytes += bytes.length
     },
@@ -159,7 +155,6 @@ export function createAppender(
     },
     /** Milliseconds since the last stored entry was sent. */
     silence: () => silenceSince(confirmed),
-    stats: () => ({ place: last?.place, ...counts, storedAt, failure }),
     stop(): void {
       isOver = true
     },

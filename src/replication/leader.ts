@@ -300,9 +300,6 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
       }
     },
 
-    /** Counts a failure that happened before the start. */
-    fail: appender.fail,
-
     /** Called when the node serves clients: from then on writes are refused instead of waiting. */
     serve(): void {
       isServing = true
@@ -310,11 +307,9 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
 
     /** False while writes are refused. */
     isWritable: () => !isStalled(),
-    hasLapsed,
     /** Whether a standby may lead by now, so that what is read here may be old. */
     isCutOff: () => isSilentFor(1),
     takeSnapshot: snapshots.request,
-    agreed: appender.agreed,
     /** Tells all nodes what to go by. Resolves when the log has it, or this node stops. */
     async agree(agreed: Agreed): Promise<void> {
       proposal = agreed
@@ -340,20 +335,23 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     },
 
     /** Must be called after the database is closed.
-     *  @returns the place of the last entry if the log is complete up to it, else undefined */
+     *  @returns the place of the last entry if a standby could go on from there, else undefined */
     close(): LogPosition | undefined {
       clearInterval(stallTimer)
       const isComplete = isWhole && wal?.isAtEnd() && pages.size === 0 && !needsSnapshot
       // A running snapshot may still read from these files.
       if (!isUploading && !snapshots.isRunning()) wal?.close()
-      return isComplete ? appender.last() : undefined
+      return isComplete && appender.agreed().pair ? appender.last() : undefined
     },
 
     stats: () => ({
+      role: hasLapsed() ? ('standby' as const) : ('leader' as const),
+      place: appender.last(),
+      agreed: appender.agreed(),
       lagMilliseconds: lagMilliseconds(),
       snapshotAt: snapshots.lastAt(),
       isRestorable: !snapshots.isMissing(),
-      ...appender.stats(),
+      ...node.counts,
     }),
   }
 }

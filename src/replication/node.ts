@@ -20,6 +20,16 @@ import { listSnapshots } from './snapshots.ts'
 /** Two clocks at one moment: `steady` stops while the machine sleeps, `wall` can be set. */
 export type Clocks = { wall: number; steady: number }
 export type Head = { place: LogPosition; entry: Entry }
+/** The entries appended to the log, and the failed requests. */
+export type Counts = {
+  objects: number
+  bytes: number
+  failures: number
+  /** When the last entry was stored. */
+  storedAt?: number
+  /** The last one. */
+  failure?: { at: number; reason: string }
+}
 export type Settings = NonNullable<Config['replica']>
 export type Node = ReturnType<typeof openNode>
 /** The start of a leader's epoch. */
@@ -44,6 +54,7 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
   const shared = openLog(bucket)
   const identity = openIdentity(dataDir)
   const databasePath = join(dataDir, databaseFile)
+  const counts: Counts = { objects: 0, bytes: 0, failures: 0 }
   const copyPath = join(dataDir, replicaCopyFile)
 
   return {
@@ -56,6 +67,14 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
     databasePath,
     copyPath,
 
+    /** What this process has done, for the operator. */
+    counts,
+    /** Counts a failure of the bucket. */
+    fail({ message }: Error): void {
+      counts.failures++
+      counts.failure = { at: Date.now(), reason: message }
+    },
+
     /** A first start on a full disk leaves an empty file. */
     hasDatabase: () => existsSync(databasePath) && statSync(databasePath).size > 0,
     hasCopy: () => existsSync(copyPath),
@@ -65,8 +84,7 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
     async findHead(): Promise<Head | undefined> {
       const near = await findLateEntry()
       const place = (await shared.findLast(near)) ?? near
-      const found = place && (await shared.read(place))
-      return found && { place: found.place, entry: found.entry }
+      return place && (await shared.read(place))
     },
 
     /** Appends the entry that makes this node the leader.
@@ -74,9 +92,11 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
      *  @throws BucketError */
     async claim(
       head: Head | undefined,
-      agreed: Agreed,
-      // Another node's position says nothing about the wal here.
-      from: Leadership['from'] = head && identity.wrote(head.entry) ? head.entry.mark : undefined,
+      {
+        agreed = agreedAt(head),
+        // Another node's position says nothing about the wal here.
+        from = head && identity.wrote(head.entry) ? head.entry.mark : undefined,
+      }: Partial<Pick<Leadership, 'agreed' | 'from'>> = {},
     ): Promise<Leadership | undefined> {
       const place = placeAfter(head)
       const start = identity.begin(head?.entry.start, agreed.pair)
@@ -89,6 +109,13 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
       if (identity.get().adopts) identity.set({ adopts: undefined })
       return { place, start, agreed, sentAt, from }
     },
+  }
+
+  function agreedAt(head: Head | undefined): Agreed {
+    const difference = head && differenceOf(settings, head.entry)
+    if (difference) log.warn(difference)
+    const { pair, lease } = head?.entry ?? agreedOf(settings)
+    return { pair, lease }
   }
 
   /** The entry of the newest snapshot. Its leader may have died before writing it. */
@@ -105,6 +132,20 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
     const note = identity.readNote()
     return note ? nextPosition(note, { kind: 'beat' }) : origin
   }
+}
+
+export const agreedOf = ({ pair, leaseMilliseconds }: Settings): Agreed => ({
+  pair,
+  lease: leaseMilliseconds,
+})
+
+export const agreedText = ({ pair, lease }: Agreed) => `pair ${pair}, lease ${lease / 1_000} s`
+
+/** Two machines go by the log, whatever their configurations say. */
+export function differenceOf(settings: Settings, { pair, lease }: Agreed): string | undefined {
+  const ours = agreedOf(settings)
+  if (ours.pair === pair && (ours.lease === lease || !pair)) return undefined
+  return `REPLICA_PAIR and REPLICA_LEASE differ from the log, which says ${agreedText({ pair, lease })} and counts: hostline replica init --pair ${ours.pair} --lease ${ours.lease / 1_000} changes it`
 }
 
 export const readClocks = (): Clocks => ({ wall: Date.now(), steady: performance.now() })

@@ -5,21 +5,24 @@ import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { createLeader } from './leader.ts'
 import { type Agreed, comparePositions, isOfBucket, type LogPosition } from './log.ts'
-import { type Head, type Leadership, type Node, openNode, type Settings } from './node.ts'
+import {
+  type Counts,
+  type Head,
+  type Leadership,
+  type Node,
+  openNode,
+  type Settings,
+} from './node.ts'
 import { becomeCopy, followUntilLead, type StandbyProgress } from './standby.ts'
 
 /** The state of a node, for the operator. */
-export type ReplicaStats = {
+export type ReplicaStats = Counts & {
   /** `leader` as long as no other node may lead. */
   role: 'leader' | 'standby'
   place?: LogPosition | undefined
   agreed?: Agreed | undefined
   /** The age of the oldest change that is not in the bucket; on a standby, of its newest entry. */
   lagMilliseconds: number
-  objects: number
-  bytes: number
-  failures: number
-  storedAt?: number | undefined
   snapshotAt?: number | undefined
   /** Whether the bucket has a snapshot from which the log continues, as far as this node knows. */
   isRestorable: boolean
@@ -27,7 +30,6 @@ export type ReplicaStats = {
   drilledAt?: number | undefined
   /** The reason why the last try failed. */
   drillFailure?: string | undefined
-  failure?: { at: number; reason: string } | undefined
 }
 
 type JoinOptions = {
@@ -53,17 +55,17 @@ export async function joinReplication(options: JoinOptions) {
   // Lock before claiming the lead, because a second process would otherwise end the leadership of the first.
   const unlock = takeDirectory(config.dataDir)
   const node = openNode(config.dataDir, settings, log)
-  const standby = createStandby(options)
+  const standby = createStandby(node, options)
   const mayStartAlone = () =>
     node.hasDatabase() && !isStandby && !(node.identity.get().pair ?? settings.pair)
   try {
     if (node.hasDatabase()) mustBeServable(node.databasePath)
     const lead = await untilReadable(
-      log,
-      () => claimOrFollow(node, options, standby),
-      (error) => {
+      node,
+      () => claimOrFollow(node, isStandby, standby),
+      () => {
         if (mayStartAlone()) return true
-        standby.noteFailure(error)
+        standby.serve()
         return false
       },
     )
@@ -78,18 +80,15 @@ export async function joinReplication(options: JoinOptions) {
 
 /** Repeats `work` while the bucket cannot be read.
  *  @param mayGoOn called after each failure; true ends the attempts */
-async function untilReadable<T>(
-  log: Log,
-  work: () => Promise<T>,
-  mayGoOn: (error: Error) => boolean,
-): Promise<T | undefined> {
+async function untilReadable<T>(node: Node, work: () => Promise<T>, mayGoOn: () => boolean) {
   for (let isLogged = false; ; isLogged = true) {
     try {
       return await work()
     } catch (error) {
       if (!isOfBucket(error)) throw error
-      if (!isLogged) log.error('the bucket cannot be read: trying again', { error })
-      if (mayGoOn(error)) return undefined
+      if (!isLogged) node.log.error('the bucket cannot be read: trying again', { error })
+      node.fail(error)
+      if (mayGoOn()) return undefined
     }
     await Bun.sleep(retryMilliseconds)
   }
@@ -98,28 +97,20 @@ async function untilReadable<T>(
 type Standby = ReturnType<typeof createStandby>
 
 /** The server of a standby. It starts when this node does not lead at once. */
-function createStandby({ serveStandby }: JoinOptions) {
-  const progress: StandbyProgress = { failures: 0 }
+function createStandby({ counts }: Node, { serveStandby }: JoinOptions) {
+  const progress: StandbyProgress = {}
   let stop: (() => Promise<void>) | undefined
 
   function stats(): ReplicaStats {
-    const { newestAt, ...known } = progress
-    const lagMilliseconds = newestAt === undefined ? 0 : Math.max(0, Date.now() - newestAt)
-    const nothing = { objects: 0, bytes: 0, isRestorable: true }
-    return { role: 'standby', ...nothing, lagMilliseconds, ...known }
-  }
-
-  const serve = () => {
-    stop ??= serveStandby(stats)
+    const { place, newestAt = Date.now() } = progress
+    const lagMilliseconds = Math.max(0, Date.now() - newestAt)
+    return { role: 'standby', place, lagMilliseconds, isRestorable: true, ...counts }
   }
 
   return {
     progress,
-    serve,
-    noteFailure({ message }: Error): void {
-      progress.failures++
-      progress.failure = { at: Date.now(), reason: message }
-      serve()
+    serve(): void {
+      stop ??= serveStandby(stats)
     },
     stop: async () => stop?.(),
   }
@@ -129,20 +120,27 @@ function createStandby({ serveStandby }: JoinOptions) {
  *  @throws StartError for a directory that must not go on · BucketError · LogError */
 async function claimOrFollow(
   node: Node,
-  options: JoinOptions,
+  isStandby: boolean,
   standby: Standby | undefined,
 ): Promise<Leadership> {
   await mustSupportConditions(node)
   for (;;) {
     const head = await node.findHead()
-    if (roleOf(node, head, options) === 'standby') return await follow(node, standby)
-    const isWaiting = options.isStandby || node.identity.get().adopts !== undefined
+    const role = roleOf(node, head, isStandby)
+    if (role instanceof StartError) throw role
+    if (role === 'standby') return await follow(node, standby)
+    const isWaiting = isStandby || node.identity.get().adopts !== undefined
     if (isWaiting && head && (await isOvertaken(node, head, standby))) continue
-    warnOfDifference(node, head)
-    const { pair, lease } = head?.entry ?? agreedOf(options.settings)
-    const lead = await node.claim(head, { pair, lease })
+    const lead = await node.claim(head)
     if (lead) return lead
   }
+}
+
+async function mustSupportConditions({ bucket }: Node) {
+  if (await bucket.hasConditionalWrites()) return
+  throw new StartError(
+    'the bucket does not support conditional writes (If-None-Match), so two servers could write at once: use another store',
+  )
 }
 
 async function follow(node: Node, standby: Standby | undefined): Promise<Leadership> {
@@ -151,11 +149,6 @@ async function follow(node: Node, standby: Standby | undefined): Promise<Leaders
   standby.serve()
   return await followUntilLead(node, standby.progress)
 }
-
-export const agreedOf = ({ pair, leaseMilliseconds }: Settings): Agreed => ({
-  pair,
-  lease: leaseMilliseconds,
-})
 
 /** Waits for a lease whether another node leads. */
 async function isOvertaken(node: Node, head: Head, standby?: Standby): Promise<boolean> {
@@ -166,47 +159,24 @@ async function isOvertaken(node: Node, head: Head, standby?: Standby): Promise<b
   return !later || comparePositions(later.place, head.place) !== 0
 }
 
-async function mustSupportConditions({ bucket }: Pick<Node, 'bucket'>) {
-  if (await bucket.hasConditionalWrites()) return
-  throw new StartError(
-    'the bucket does not support conditional writes (If-None-Match), so two servers could write at once: use another store',
-  )
-}
-
-/** @throws StartError for a directory that may neither lead nor follow */
-function roleOf(node: Node, head: Head | undefined, { isStandby }: { isStandby: boolean }) {
+/** The role in which a server on this directory starts, or the reason why it must not. */
+export function roleOf(node: Node, head: Head | undefined, isStandby = false) {
+  if (!head) return roleWithoutLog(node, isStandby)
   const { identity } = node
-  if (!head) return mayBegin(node, isStandby)
   const isOwn = identity.hasWritten(head.place, head.entry)
   const { adopts } = identity.get()
   if (node.hasDatabase() && isOwn) return 'leader'
-  if (node.hasDatabase() && adopts) return mayAdopt(adopts, head)
+  if (node.hasDatabase() && adopts) return roleAfterRestore(adopts, head)
   // The first start of all may get no response to its claim.
   if (isOwn && !node.hasCopy() && isWithoutData(head)) return 'leader'
   // A machine that stopped in good order, or that could not finish its take-over, has a copy.
   if (isOwn ? node.hasCopy() : head.entry.pair) return 'standby'
-  if (isStandby && !isOwn) {
-    throw new StartError(
-      `the log allows no standby: run hostline replica init --pair true on ${head.entry.node}`,
-    )
-  }
-  throw new StartError(refusalOf(node, head))
+  return new StartError(refusalOf(node, head, isStandby && !isOwn))
 }
 
 /** Whether the log has only entries that begin a lead: each raises the epoch. */
 const isWithoutData = ({ place, entry }: Head) =>
   entry.kind === 'begin' && place.epoch === place.position
-
-/** Why a server on this directory would refuse to start; undefined when it would lead or follow. */
-export function refusalToStart(node: Node, head: Head): string | undefined {
-  try {
-    roleOf(node, head, { isStandby: false })
-    return undefined
-  } catch (error) {
-    if (error instanceof StartError) return error.message
-    throw error
-  }
-}
 
 /** For a command that opens the directory itself.
  *  @throws StartError when the log has more than the database here: a change would be lost */
@@ -215,30 +185,34 @@ export async function mustBeNewest(node: Node): Promise<void> {
     if (isOfBucket(error)) return undefined
     throw error
   })
-  if (!head || roleOf(node, head, { isStandby: false }) === 'leader') return
-  throw new StartError(`${head.entry.node} leads: the database in ${node.dataDir} is behind it`)
+  const role = head && roleOf(node, head)
+  if (role instanceof StartError) throw role
+  if (role !== 'standby') return
+  throw new StartError(`${head?.entry.node} leads: the database in ${node.dataDir} is behind it`)
 }
 
 /** An empty log is begun by a machine with the database, or by the first one of all. */
-function mayBegin(node: Node, isStandby: boolean) {
+function roleWithoutLog(node: Node, isStandby: boolean) {
   if (node.hasDatabase() || !(isStandby || node.hasCopy())) return 'leader'
-  throw new StartError(
+  return new StartError(
     `there is no log in the bucket: start the leader first, or run hostline replica init where its database is (not in ${node.dataDir})`,
   )
 }
 
-function mayAdopt(adopts: LogPosition, { place, entry }: Head) {
+function roleAfterRestore(adopts: LogPosition, { place, entry }: Head) {
   if (comparePositions(adopts, place) === 0) return 'leader'
-  throw new StartError(
+  return new StartError(
     `${entry.node} has written to the bucket since the restore: stop it, and repeat the restore`,
   )
 }
 
-/** The reason why a single server does not start. */
-function refusalOf(node: Node, { entry }: Head): string {
+function refusalOf(node: Node, { entry }: Head, isNewStandby: boolean): string {
   const { identity, dataDir } = node
   const remedy =
     'run hostline restore s3 --force to take the newest state from the bucket, or hostline replica init --force to replace that by the state here'
+  if (isNewStandby) {
+    return `the log allows no standby: run hostline replica init --pair true on ${entry.node}`
+  }
   if (!node.hasDatabase()) {
     return `there is no database in ${dataDir}, but there is one in the bucket: run hostline restore s3, or set another prefix in REPLICA_S3_URL`
   }
@@ -249,28 +223,13 @@ function refusalOf(node: Node, { entry }: Head): string {
   return `the bucket belongs to the database of ${entry.node}: ${remedy}, or set another prefix in REPLICA_S3_URL`
 }
 
-function warnOfDifference({ settings, log }: Node, head: Head | undefined) {
-  const reason = head && differenceOf(settings, head.entry)
-  if (reason) log.warn(reason)
-}
-
-/** Two machines go by the log, whatever their configurations say. */
-export function differenceOf(settings: Settings, { pair, lease }: Agreed): string | undefined {
-  const ours = agreedOf(settings)
-  if (ours.pair === pair && (ours.lease === lease || !pair)) return undefined
-  return `REPLICA_PAIR and REPLICA_LEASE differ from the log, which says ${agreedText({ pair, lease })} and counts: hostline replica init --pair ${ours.pair} --lease ${ours.lease / 1_000} changes it`
-}
-
-export const agreedText = ({ pair, lease }: Agreed) => `pair ${pair}, lease ${lease / 1_000} s`
-
 /** The replication of a leader, which ships its commits. */
 function createReplica(
   node: Node,
   lead: Leadership | undefined,
   options: JoinOptions & { unlock: () => void },
 ) {
-  const { log, unlock } = options
-  const { identity } = node
+  const { identity, log } = node
   const leader = createLeader(node, options.onFenced)
   const { promise: handOver, resolve: beginHandOver } = Promise.withResolvers<void>()
   let isHandingOver = false
@@ -279,20 +238,14 @@ function createReplica(
 
   /** For a single server whose bucket could not be read at the start. */
   async function beginLater() {
-    const claim = async () => (isEnding ? undefined : await claimOrFollow(node, options, undefined))
-    const later = await untilReadable(log, claim, (error) => {
-      leader.fail(error)
-      return isEnding
-    })
+    const claim = async () => (isEnding ? undefined : await claimOrFollow(node, false, undefined))
+    const later = await untilReadable(node, claim, () => isEnding)
     if (later && !isEnding) leader.begin(later)
   }
 
   return {
     ...leader,
     stats: (): ReplicaStats => ({
-      // Metrics may be a second old when they are read.
-      role: leader.hasLapsed() ? 'standby' : 'leader',
-      agreed: leader.agreed(),
       drilledAt: identity.get().drilledAt,
       drillFailure,
       ...leader.stats(),
@@ -324,9 +277,9 @@ function createReplica(
     /** Must be called after the database is closed. */
     close(): void {
       const place = leader.close()
-      if (place && leader.agreed().pair) becomeCopy(node, place)
+      if (place) becomeCopy(node, place)
       identity.close()
-      unlock()
+      options.unlock()
     },
   }
 }

@@ -32,7 +32,7 @@ const longestPinMilliseconds = 5_000
 /** Takes the snapshots of the leader when they are due, sees to it that there is one, and removes what no restore needs.
  *  @param wakeUp called when one has become urgent */
 export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () => void) {
-  const { bucket, shared, settings, log, databasePath } = node
+  const { bucket, shared, settings, log, databasePath, counts } = node
   /** Undefined until it is known whether the bucket has one of earlier leaders. */
   let newest: TakenSnapshot | undefined
   let isMissing = false
@@ -91,7 +91,7 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
   function keep(taken: TakenSnapshot) {
     newest = taken
     isMissing = false
-    bytesBefore = appender.stats().bytes
+    bytesBefore = counts.bytes
   }
 
   function answer({ name, manifest: { at } }: TakenSnapshot) {
@@ -119,7 +119,7 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
     return (
       appender.next().position - place.position >=
         Math.max(leastObjects, pieces.length * objectsPerPiece) ||
-      appender.stats().bytes - bytesBefore >= Math.max(leastBytes, newest.bytes) ||
+      counts.bytes - bytesBefore >= Math.max(leastBytes, newest.bytes) ||
       Date.now() - at >= day
     )
   }

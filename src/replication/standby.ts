@@ -15,31 +15,55 @@ const entriesBetween = 20
 /** A read that takes this part of the lease had to wait for the bucket. */
 const slowReadShare = 0.25
 
-export type StandbyProgress = {
-  place?: LogPosition
-  newestAt?: number
-  failures: number
-  failure?: { at: number; reason: string } | undefined
-}
+/** `newestAt` is the time of the newest entry. */
+export type StandbyProgress = { place?: LogPosition; newestAt?: number }
 type Outcome = Leadership | 'follow' | 'lost'
 
 /** Follows the log with a copy of the database until this node leads. Tries again whatever the bucket answers.
  *  @param progress updated continuously
  *  @throws StartError for a database that is newer than this executable */
 export async function followUntilLead(node: Node, progress: StandbyProgress): Promise<Leadership> {
-  const { copyPath, databasePath, log } = node
+  const { copyPath, databasePath, identity, log } = node
+  const silence = { since: 0 }
+  let follower: Follower | undefined
+  let isFailing = false
+
+  async function step(): Promise<Outcome> {
+    follower ??= await openCopy(node, silence)
+    const outcome = await advance(node, follower, silence)
+    isFailing = false
+    progress.place = follower.place()
+    progress.newestAt = follower.last().entry.at
+    if (outcome === 'follow') return outcome
+    await follower.close()
+    follower = undefined
+    return outcome
+  }
+
+  function noteFailure(error: Error) {
+    if (error instanceof StartError && !isOfBucket(error)) throw error
+    if (!isFailing) log.error('this standby cannot read the bucket', { error })
+    isFailing = true
+    node.fail(error)
+    // An unreachable bucket is no reason to drop the copy.
+    if (!follower && !(error instanceof BucketError)) identity.set({ place: undefined })
+  }
+
   dropOwnDatabase(node)
-  for (let isFirst = true; ; isFirst = false) {
-    const follower = await openFrom(node, progress, isFirst)
-    log.info('this standby follows the log', { place: positionName(follower.place()) })
-    const lead = await follow(node, follower, progress).finally(follower.close)
-    if (lead !== 'lost') {
+  for (;;) {
+    const outcome = await step().catch(noteFailure)
+    if (typeof outcome === 'object') {
       removeDatabase(databasePath)
       renameSync(copyPath, databasePath)
-      log.info('this node leads', { place: positionName(lead.place) })
-      return lead
+      log.info('this node leads', { place: positionName(outcome.place) })
+      return outcome
     }
-    log.warn('the log no longer continues from this copy: starting again from a snapshot')
+    if (outcome === 'lost') {
+      log.warn('the log no longer continues from this copy: starting again from a snapshot')
+      identity.set({ place: undefined })
+    }
+    const lease = follower?.last().entry.lease ?? Number.POSITIVE_INFINITY
+    await Bun.sleep(Math.min(longestPollMilliseconds, lease / 10))
   }
 }
 
@@ -70,42 +94,15 @@ export function becomeCopy({ databasePath, copyPath, identity }: Node, place: Lo
   removeDatabase(databasePath)
 }
 
-/** Opens the copy, or builds it from a snapshot if the log no longer reaches back to it. Retries until it succeeds. */
-async function openFrom(node: Node, progress: StandbyProgress, mayContinue: boolean) {
-  const { identity, copyPath } = node
-  let at = mayContinue && node.hasCopy() ? identity.get().place : undefined
-  for (; ; await Bun.sleep(longestPollMilliseconds)) {
-    if (!at) identity.set({ place: undefined })
-    const opened = await openFollower(node, copyPath, { at }).catch((error: Error) => error)
-    if (!(opened instanceof Error)) return opened
-    noteFailure(node, progress, opened)
-    // An unreachable bucket is no reason to drop the copy.
-    if (!(opened instanceof BucketError)) at = undefined
-  }
-}
-
-/** @throws StartError for a database that is newer than this executable */
-function noteFailure({ log }: Node, progress: StandbyProgress, error: Error) {
-  if (error instanceof StartError && !isOfBucket(error)) throw error
-  if (!progress.failure) log.error('this standby cannot read the bucket', { error })
-  progress.failures++
-  progress.failure = { at: Date.now(), reason: error.message }
-}
-
-async function follow(node: Node, follower: Follower, progress: StandbyProgress) {
-  const silence = { since: performance.now() }
-  for (;;) {
-    const outcome = await advance(node, follower, silence).catch((error: Error) => error)
-    if (outcome instanceof Error) {
-      noteFailure(node, progress, outcome)
-    } else {
-      progress.failure = undefined
-      progress.place = follower.place()
-      progress.newestAt = follower.last().entry.at
-      if (outcome !== 'follow') return outcome
-    }
-    await Bun.sleep(Math.min(longestPollMilliseconds, follower.last().entry.lease / 10))
-  }
+/** Opens the copy, or builds it from a snapshot if its position is not known. */
+async function openCopy(node: Node, silence: { since: number }): Promise<Follower> {
+  const { identity, copyPath, log } = node
+  const at = node.hasCopy() ? identity.get().place : undefined
+  if (!at) identity.set({ place: undefined })
+  const follower = await openFollower(node, copyPath, { at })
+  silence.since = performance.now()
+  log.info('this standby follows the log', { place: positionName(follower.place()) })
+  return follower
 }
 
 async function advance(
@@ -154,8 +151,7 @@ async function claimLead(node: Node, follower: Follower): Promise<Outcome> {
   // Trimming frees old positions, so a free one does not prove the end of the log.
   const end = await node.shared.findLast(head.place)
   if (end) return (await follower.advance()) > 0 ? 'follow' : 'lost'
-  const { pair, lease } = head.entry
-  const lead = await node.claim(head, { pair, lease }, 'file')
+  const lead = await node.claim(head, { from: 'file' })
   if (!lead) return 'follow'
   if (await node.shared.findLast(lead.place)) return 'lost'
   await follower.advance()
