@@ -125,6 +125,24 @@ describe.concurrent('a bucket', () => {
   )
 
   testAtLength(
+    'that refuses the first snapshot once: a write that waits is acknowledged with the next one',
+    async () => {
+      await using place = await replicas()
+      const { faults } = place.store
+      let asked = 0
+      // With 403, after which a snapshot begins again.
+      faults.random = () => 0.9
+      faults.beforePut = (key) => {
+        if (key.startsWith('snapshots/')) faults.full = asked++ === 0
+      }
+      const service = await place.start('a', byBucket)
+      // A refused piece, then the piece and the manifest.
+      expect(asked).toBe(3)
+      expect(service.log()).not.toContain('no link for the first admin')
+    },
+  )
+
+  testAtLength(
     'that is full: the service continues and logs it once, and everything is stored when there is room',
     async () => {
       await using place = await replicas()

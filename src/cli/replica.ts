@@ -10,7 +10,7 @@ import { StartError } from '../lib/errors.ts'
 import { freeBytesAt } from '../lib/free-space.ts'
 import { firstIdAt } from '../lib/ids.ts'
 import type { SystemState } from '../modules/operator/model.ts'
-import { countRows, findRange, restoreDatabase } from '../replication/follower.ts'
+import { findRange, restoreDatabase } from '../replication/follower.ts'
 import type { Agreed } from '../replication/log.ts'
 import { agreedOf, agreedText, type Head, type Node, openNode } from '../replication/node.ts'
 import { findUsable, listSnapshots } from '../replication/snapshots.ts'
@@ -179,6 +179,20 @@ async function verify(args: string[], terminal: Terminal) {
     throw new StartError(`the bucket cannot be restored: ${(cause as Error).message}`, { cause })
   } finally {
     rmSync(directory, { recursive: true })
+  }
+}
+
+const countedTables = ['users', 'messages', 'tickets', 'files']
+
+/** The numbers of rows in a restored database. */
+function countRows(path: string): Record<string, number> {
+  const database = new Database(path)
+  try {
+    const count = (table: string) =>
+      Number(database.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
+    return Object.fromEntries(countedTables.map((table) => [table, count(table)]))
+  } finally {
+    database.close()
   }
 }
 

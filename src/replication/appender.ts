@@ -21,6 +21,8 @@ const longSilenceMilliseconds = 5 * 60_000
 
 export type Appender = ReturnType<typeof createAppender>
 type Attachment = {
+  /** What the entry says, by default what it was. */
+  agreed?: Agreed
   pages?: Uint8Array[]
   /** The log is complete up to here with this entry. */
   mark?: WalPosition | undefined
@@ -39,10 +41,7 @@ export function createAppender(
   let last: { place: LogPosition; kind: Entry['kind'] } | undefined
   let mark: WalPosition | undefined
   let isOver = false
-  /** `announced` is written into new entries, `agreed` is what this node obeys. They differ until an entry with the change
-   *  is stored. */
-  let announced: Agreed = { pair: false, lease: longSilenceMilliseconds }
-  let agreed = announced
+  let agreed: Agreed = { pair: false, lease: longSilenceMilliseconds }
   /** When the last stored entry was sent. */
   let confirmed: Clocks = readClocks()
   let failuresInARow = 0
@@ -100,40 +99,44 @@ export function createAppender(
     throw new Fenced(`${found.entry.node} leads since ${positionName(place)}`)
   }
 
+  /** Resolves when the entry is stored, after any number of attempts. Never resolves if another node leads. */
+  async function append(content: Content, attachment: Attachment = {}): Promise<void> {
+    const place = next()
+    const said = attachment.agreed ?? agreed
+    mark = attachment.mark ?? mark
+    const common = { format: 1, node: identity.node, start: lead?.start, at: Date.now() } as const
+    const entry: Entry = { ...content, ...common, ...said, mark }
+    const bytes = await encodeEntry(entry, attachment.pages)
+    await untilStored(() => store(place, bytes, attachment))
+    last = { place, kind: entry.kind }
+    agreed = said
+    counts.storedAt = entry.at
+    counts.objects++
+    counts.bytes += bytes.length
+  }
+
   return {
     /** Continues after the entry that made this node the leader. */
     start(leadership: Leadership): void {
       lead = leadership
       last = { place: leadership.place, kind: 'begin' }
       confirmed = leadership.sentAt
-      announced = leadership.agreed
-      agreed = announced
+      agreed = leadership.agreed
       mark = typeof leadership.from === 'object' ? leadership.from : undefined
     },
     next,
     last: () => last?.place,
     agreed: () => agreed,
 
-    /** Changes what the entries say. Until one of them is stored, this node goes by the stricter values. */
-    announce(changed: Agreed): void {
-      announced = changed
+    append,
+
+    /** Changes what the entries say. Until one says it, this node goes by the stricter values. */
+    async agree(changed: Agreed): Promise<void> {
+      // The log may have been silent for longer than the new lease.
+      await append({ kind: 'beat' })
       const lease = Math.min(agreed.lease, changed.lease)
       agreed = { pair: agreed.pair || changed.pair, lease }
-    },
-
-    /** Resolves when the entry is stored, after any number of attempts. Never resolves if another node leads. */
-    async append(content: Content, attachment: Attachment = {}): Promise<void> {
-      const [place, ours] = [next(), announced]
-      mark = attachment.mark ?? mark
-      const common = { format: 1, node: identity.node, start: lead?.start, at: Date.now() } as const
-      const entry: Entry = { ...content, ...common, ...ours, mark }
-      const bytes = await encodeEntry(entry, attachment.pages)
-      await untilStored(() => store(place, bytes, attachment))
-      last = { place, kind: entry.kind }
-      if (ours === announced) agreed = ours
-      counts.storedAt = entry.at
-      counts.objects++
-      counts.bytes += bytes.length
+      await append({ kind: 'beat' }, { agreed: changed })
     },
 
     fail,

@@ -1,4 +1,3 @@
-import { Database } from 'bun:sqlite'
 import { writeSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { isoTime } from '../lib/clock.ts'
@@ -120,20 +119,6 @@ export async function findRange(node: Node, head: Head | undefined) {
     if (oldest && 'manifest' in oldest) return { from: oldest.manifest.at, to, missing, snapshots }
   }
   return undefined
-}
-
-const countedTables = ['users', 'messages', 'tickets', 'files']
-
-/** The numbers of rows in a restored database. */
-export function countRows(path: string): Record<string, number> {
-  const database = new Database(path)
-  try {
-    const count = (table: string) =>
-      Number(database.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
-    return Object.fromEntries(countedTables.map((table) => [table, count(table)]))
-  } finally {
-    database.close()
-  }
 }
 
 /** Creates a database file from the bucket.

@@ -146,23 +146,20 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
   /** @returns whether it was the last step */
   async function step(): Promise<boolean> {
     if (needsSnapshot) await shipSnapshot()
-    else if (proposal) await propose(proposal)
+    else if (proposal) await settle(proposal)
     else if (ending && pages.size === 0) return await release(ending)
     else await shipWhenDue()
     return false
   }
 
+  async function settle(agreed: Agreed) {
+    await appender.agree(agreed)
+    if (proposal === agreed) proposal = undefined
+  }
+
   async function release(how: 'close' | 'release'): Promise<true> {
     if (how === 'release') await appender.append({ kind: 'release' })
     return true
-  }
-
-  async function propose(agreed: Agreed) {
-    // The log may have been silent for longer than the new lease.
-    await appender.append({ kind: 'beat' })
-    appender.announce(agreed)
-    await appender.append({ kind: 'beat' })
-    if (proposal === agreed) proposal = undefined
   }
 
   async function shipWhenDue() {

@@ -48,7 +48,8 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
 
   /** Another node, an operator or a rule of the store may have removed or replaced what the leader has written. */
   async function watch() {
-    if (!isMissing) await look().catch(noteUnreadable)
+    if (isMissing) wakeUp()
+    else await look().catch(noteUnreadable)
     if (!isStopped) timer = setTimeout(watch, newest ? watchMilliseconds : urgentRetryMilliseconds)
   }
 
@@ -101,9 +102,7 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
 
   function postpone(error: unknown) {
     log.warn('no snapshot was taken, or old ones could not be removed', { error })
-    const delay = isMissing ? urgentRetryMilliseconds : retryMilliseconds
-    notBefore = Date.now() + delay
-    setTimeout(wakeUp, delay).unref()
+    notBefore = Date.now() + (isMissing ? urgentRetryMilliseconds : retryMilliseconds)
     request?.reject(error)
     request = undefined
   }
