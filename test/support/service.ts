@@ -8,6 +8,7 @@ import { openService, type Substitutes, serve } from '../../src/serve.ts'
 import { createDeclared } from './declared.ts'
 import { memoryFolder, temporaryDirectory } from './directory.ts'
 import { TestSocket } from './socket.ts'
+import { waitFor } from './wait.ts'
 
 type Options = Substitutes & {
   /** Replaces the one that ships to a bucket; not together with `listen`. */
@@ -102,8 +103,12 @@ export async function startService(options: Options = {}) {
 
   async function openConversation(a: { token: string }, b: { id: string }): Promise<string> {
     const body = { user_id: b.id }
-    const answer = await call('POST', '/v1/chat/conversations', { token: a.token, body })
-    return answer.body.id
+    // On a busy machine the bucket may answer too late.
+    const opened = await waitFor(async () => {
+      const answer = await call('POST', '/v1/chat/conversations', { token: a.token, body })
+      return answer.status === 503 ? undefined : answer
+    }, 'the conversation')
+    return opened.body.id
   }
 
   async function say(from: Person, conversationId: string, text: string) {
