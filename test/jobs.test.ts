@@ -1,5 +1,5 @@
 import { heapStats } from 'bun:jsc'
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { readConfig } from '../src/config.ts'
@@ -131,6 +131,15 @@ describe('a job', () => {
     await jobs.turn()
     expect(done).toHaveLength(1)
     expect(jobs.outbox.stats()).toEqual({ waiting: 0, dead: 0, oldestAge: 0 })
+  })
+
+  test('of the many that one write adds is looked for once', async () => {
+    await using jobs = startJobs(async () => {})
+    const heads = spyOn(jobs.outbox, 'heads')
+    await jobs.write(() => {
+      for (let n = 0; n < 500; n++) jobs.outbox.add('file_removal', { key: `${n}` })
+    })
+    expect(heads).toHaveBeenCalledTimes(1)
   })
 
   test('is counted by kind, beside the many of webhooks', async () => {

@@ -87,7 +87,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
   outbox.subscribe(({ receiver, runAt }) => {
     if (receiver !== '' && runAt <= clock.now()) return pollSoon()
     nextRunAt = Math.min(nextRunAt, runAt)
-    poll()
+    // One poll for all jobs of a commit.
+    queueMicrotask(poll)
   })
 
   function poll() {
