@@ -70,16 +70,21 @@ export type AuditFilter = {
 /** More than the time in a row's id and its `at` ever differ: the clock is read twice. */
 const slackMilliseconds = hour
 
-// ULIDs order by time, so the primary key serves as the time index. The unary plus stops SQLite from choosing another one.
-const during = ({ from, to }: AuditFilter) =>
-  and(
+// ULIDs order by time, so the primary key serves as the time index. The unary plus stops SQLite from choosing another one,
+// and `at` is read only of the rows near the bounds: a count needs the index alone.
+function during({ from, to }: AuditFilter): SQL | undefined {
+  const { id, at } = auditLog
+  const isFrom = (time: number) =>
+    sql`(+${id} >= ${firstIdAt(time + slackMilliseconds)} OR +${at} >= ${time})`
+  const isBefore = (time: number) =>
+    sql`(+${id} < ${firstIdAt(time - slackMilliseconds)} OR +${at} < ${time})`
+  return and(
     from === undefined
       ? undefined
-      : and(gte(auditLog.id, firstIdAt(from - slackMilliseconds)), sql`+${auditLog.at} >= ${from}`),
-    to === undefined
-      ? undefined
-      : and(lt(auditLog.id, firstIdAt(to + slackMilliseconds)), sql`+${auditLog.at} < ${to}`),
+      : and(gte(id, firstIdAt(from - slackMilliseconds)), isFrom(from)),
+    to === undefined ? undefined : and(lt(id, firstIdAt(to + slackMilliseconds)), isBefore(to)),
   )
+}
 
 /** Rows of a person or action that are read for a filter with several conditions. */
 const fewRows = 20_000

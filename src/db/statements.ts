@@ -7,6 +7,7 @@ import {
   getTableColumns,
   getTableName,
   gt,
+  inArray,
   is,
   lt,
   type SQL,
@@ -112,11 +113,8 @@ type IdList<Row> = {
   which?: SQL | undefined
   order?: 'newest' | 'oldest'
   /** Replaces reading whole rows of the table. */
-  select?: (which: SQL | undefined) => {
-    orderBy: (order: SQL) => {
-      limit: (limit: number) => { offset: (offset: number) => { all: () => Row[] } }
-    }
-  }
+  select?: (which: SQL | undefined) => { orderBy: (order: SQL) => { all: () => Row[] } }
+  /** Replaces counting the rows of the table. */
   count?: () => number
 }
 
@@ -125,18 +123,21 @@ export function listById<Row extends { id: string }>(
   range: ListRange,
   { id, which, order = 'newest', select, ...given }: IdList<Row>,
 ): Listing<Row> {
-  const wholeRows = (some: SQL | undefined) => orm.select().from<SQLiteTable>(id.table).where(some)
   const [sorted, beyond] = order === 'newest' ? [desc(id), lt] : [asc(id), gt]
   return listByPosition(range, {
     name: getTableName(id.table),
     count: () => countRows(orm, id.table, which),
     ...given,
     position: (row) => row.id,
-    list: ({ limit, offset, before }) =>
-      (select ?? wholeRows)(and(which, before === undefined ? undefined : beyond(id, before)))
-        .orderBy(sorted)
-        .limit(limit)
-        .offset(offset)
-        .all() as Row[], // the rows of the table, or of `select`
+    list({ limit, offset, before }) {
+      const next = and(which, before === undefined ? undefined : beyond(id, before))
+      const columns = select ? { id } : getTableColumns(id.table)
+      const rows = orm.select(columns).from<SQLiteTable>(id.table).where(next)
+      const page = rows.orderBy(sorted).limit(limit).offset(offset)
+      if (!select) return page.all() as Row[] // the rows of the table
+      // The rows that a page skips are not joined.
+      const shown = select(and(which, inArray(id, page)))
+      return shown.orderBy(sorted).all()
+    },
   })
 }
