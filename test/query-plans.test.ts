@@ -161,6 +161,19 @@ describeAtLength('a running service', () => {
     },
   )
 
+  testAtLength('the broadcasts of a person are found without reading those of others', () => {
+    const own = [...statements].filter((sql) =>
+      /^select .* from "broadcasts" where \("broadcasts"."sender_id" = \? and "broadcasts"."id" >/.test(
+        sql,
+      ),
+    )
+    const plans = own.flatMap((sql) =>
+      service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all(),
+    )
+    const detail = 'SEARCH broadcasts USING INDEX broadcasts_sender (sender_id=? AND id>?)'
+    expect(new Set(plans.map((step) => step.detail))).toEqual(new Set([detail]))
+  })
+
   testAtLength('storing a message builds no temporary index', () => {
     const inserts = [...statements].filter((sql) => sql.startsWith('INSERT INTO messages '))
     const opcodes = inserts.flatMap((sql) =>

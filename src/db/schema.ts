@@ -424,8 +424,10 @@ export const broadcasts = sqliteTable(
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),
   },
-  ({ senderId, clientId }) => [
+  ({ senderId, clientId, id }) => [
     uniqueIndex('broadcasts_client_id').on(senderId, clientId).where(isSet('client_id')),
+    // Those of a person for an export or a purge, which also ask for people who have none.
+    index('broadcasts_sender').on(senderId, id),
   ],
 )
 

@@ -1,0 +1,1 @@
+CREATE INDEX `broadcasts_sender` ON `broadcasts` (`sender_id`,`id`);
