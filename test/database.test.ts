@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
@@ -176,10 +176,26 @@ describe('migrations', () => {
     migrate(sqlite, 'memory', { steps: [first, anew] })
     expect(sqlite.query('SELECT * FROM children').all()).toEqual([{ parent: 'a' }])
     expect(pragma(sqlite, 'foreign_keys')).toBe(1)
-    const broken = [first, anew, 'DELETE FROM parents']
+    const broken = [first, anew, `${anew}; DELETE FROM parents`]
     expect(() => migrate(sqlite, 'memory', { steps: broken })).toThrow(
       'version 2: a foreign key is broken',
     )
+  })
+
+  test('a migration that rebuilds no table reads no rows to check their foreign keys', () => {
+    using sqlite = new Database(':memory:')
+    sqlite.run('PRAGMA foreign_keys = ON')
+    const first = `CREATE TABLE parents (id TEXT PRIMARY KEY);
+      CREATE TABLE children (parent TEXT REFERENCES parents (id))`
+    migrate(sqlite, 'memory', { steps: [first] })
+    sqlite.run("INSERT INTO parents VALUES ('a')")
+    sqlite.run("INSERT INTO children VALUES ('a')")
+    const queries = spyOn(sqlite, 'query')
+    const index = 'CREATE INDEX children_parent ON children (parent)'
+    migrate(sqlite, 'memory', { steps: [first, index] })
+    expect(queries).not.toHaveBeenCalledWith('PRAGMA foreign_key_check')
+    const broken = [first, index, 'DELETE FROM parents']
+    expect(() => migrate(sqlite, 'memory', { steps: broken })).toThrow('version 2: FOREIGN KEY')
   })
 
   testAtLength('match the schema in the sources', () => {

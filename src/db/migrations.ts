@@ -20,16 +20,20 @@ export function migrate(
 ) {
   const version = knownVersion(sqlite, path, steps)
   if (version === steps.length) return
-  // A step that rebuilds a table drops the old one; with foreign keys on, that would delete the rows that refer to it.
-  sqlite.run('PRAGMA foreign_keys = OFF')
+  const pending = steps.slice(version)
+  // A step that rebuilds a table drops the old one; with foreign keys on, that would delete the rows that refer to it. Others
+  // keep them on: checking every key afterwards takes minutes in a database of gigabytes.
+  const isRebuilt = pending.some((step) => step.includes('DROP TABLE'))
+  if (isRebuilt) sqlite.run('PRAGMA foreign_keys = OFF')
   try {
     sqlite.transaction(() => {
-      for (const [index, step] of steps.slice(version).entries()) {
+      for (const [index, step] of pending.entries()) {
         const name = journal.entries[version + index]?.tag
         if (version > 0) log?.info('migrating the database', { version: version + index + 1, name })
         sqlite.run(step)
       }
-      if (sqlite.query('PRAGMA foreign_key_check').get()) throw new Error('a foreign key is broken')
+      if (isRebuilt && sqlite.query('PRAGMA foreign_key_check').get())
+        throw new Error('a foreign key is broken')
       sqlite.run(`PRAGMA application_id = ${applicationId}`)
       sqlite.run(`PRAGMA user_version = ${steps.length}`)
     })()
