@@ -16,6 +16,7 @@ import * as words from '../lib/vocabulary.ts'
 
 /** Every table of the database. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
 
+/** A file attached to a text, in the form of the upload's response. */
 export type Attachment = {
   id: string
   file_url: string
@@ -110,6 +111,7 @@ export const sessions = sqliteTable(
     revokedAt: time('revoked_at'),
     /** When the user last re-authenticated in this session; the login itself does not count. */
     confirmedAt: time('confirmed_at'),
+    /** Begun by the platform, whose external ids the session may use. */
     isByPlatform: integer('is_by_platform', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [
@@ -143,6 +145,7 @@ export const signingKeys = sqliteTable(
   {
     kid: text('kid').primaryKey(),
     state: text('state', { enum: words.keyStates }).notNull(),
+    /** PKCS #8 in PEM. */
     privateKey: text('private_key').notNull(),
     publicJwk: text('public_jwk', { mode: 'json' }).notNull(),
     createdAt: time('created_at').notNull(),
@@ -182,6 +185,7 @@ export const totpFactors = sqliteTable(
     userId: key('user_id', () => users.id, 'cascade'),
     /** Base32. An unconfirmed factor has the secrets of the last calls, separated by spaces. */
     secret: text('secret').notNull(),
+    /** Null until the first code has proved that the authenticator works. */
     confirmedAt: time('confirmed_at'),
     /** The time step of the newest used code: that code and older ones are refused. */
     lastStep: integer('last_step').notNull().default(0),
@@ -240,6 +244,7 @@ export const textUsage = sqliteTable(
   (table) => [index('text_usage_day').on(table.day)],
 )
 
+/** The audit log: append-only, without secrets. */
 export const auditLog = sqliteTable(
   'audit_log',
   {
@@ -286,12 +291,14 @@ export const outbox = sqliteTable(
   ],
 )
 
+/** Idempotency keys of requests that create things without a key of their own. */
 export const idempotencyKeys = sqliteTable(
   'idempotency_keys',
   {
     /** SHA-256 of the client, the kind of thing and the key. */
     hash: text('hash').primaryKey(),
     contentHash: text('content_hash').notNull(),
+    /** The id of what was created. */
     targetId: text('target_id').notNull(),
     createdAt: time('created_at').notNull(),
   },
@@ -366,6 +373,7 @@ export const conversations = sqliteTable(
     /** `seq` of the oldest message that is kept. No number from here to `lastSeq` is missing. */
     firstSeq: integer('first_seq').notNull().default(1),
     createdAt: time('created_at').notNull(),
+    /** Only the platform writes to a read-only conversation. */
     state: text('state', { enum: words.conversationStates }).notNull().default('open'),
     data: text('data'),
   },
@@ -387,6 +395,7 @@ export const participants = sqliteTable(
     lastReadSeq: integer('last_read_seq').notNull().default(0),
     /** The id of the newest message, or of the conversation while it is empty. */
     lastActivityId: text('last_activity_id').notNull(),
+    /** The conversation causes no pushes until this time. */
     mutedUntil: time('muted_until'),
     /** 1 while the user has archived the conversation; a new message clears it. */
     isArchived: integer('is_archived').notNull().default(0),
@@ -402,15 +411,18 @@ export const participants = sqliteTable(
 /** Without them a badge would cost more the longer the list. A trigger moves archived conversations between them. */
 export const inboxes = sqliteTable('inboxes', {
   userId: personKey('user_id'),
+  /** Without archived conversations. */
   conversationCount: integer('conversation_count').notNull(),
   archivedCount: integer('archived_count').notNull().default(0),
   /** The sum over the user's conversations, except archived ones. */
   unreadCount: integer('unread_count').notNull().default(0),
+  /** The id of the newest message that was mailed because it was unread. */
   mailedThrough: text('mailed_through'),
   /** Unread messages were mailed and the user has not come back since. */
   isMailed: integer('is_mailed', { mode: 'boolean' }).notNull().default(false),
 })
 
+/** Messages of a host to all followers, with their delivery progress. */
 export const broadcasts = sqliteTable(
   'broadcasts',
   {
@@ -420,6 +432,7 @@ export const broadcasts = sqliteTable(
     clientId: text('client_id'),
     recipientsCount: integer('recipients_count').notNull(),
     deliveredCount: integer('delivered_count').notNull().default(0),
+    /** Delivery progress: every follower up to this id has the message. */
     lastFollowerId: text('last_follower_id').notNull().default(''),
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),
@@ -439,6 +452,7 @@ export const messages = sqliteTable(
     /** Rises by 1 within the conversation, in commit order. Only the oldest messages are forgotten, so there are no gaps. */
     seq: integer('seq').notNull(),
     id: text('id').notNull().unique(),
+    /** Null for a notice of the platform. */
     senderId: text('sender_id'),
     type: text('type', { enum: words.messageTypes }).notNull(),
     body: text('body').notNull(),
@@ -450,6 +464,7 @@ export const messages = sqliteTable(
     /** The broadcast that this message is a copy of. The sender gets no event for each copy. */
     broadcastId: text('broadcast_id').references(() => broadcasts.id),
     createdAt: time('created_at').notNull(),
+    /** When the text was removed. The row stays, so that `seq` has no gap. */
     deletedAt: time('deleted_at'),
     /** 1 for a notice that neither counts as unread nor is pushed. */
     isSilent: integer('is_silent').notNull().default(0),
@@ -526,6 +541,7 @@ export const reports = sqliteTable(
     id: text('id').primaryKey(),
     reporterId: personId('reporter_id'),
     reportedId: personId('reported_id'),
+    /** Null when the report is about the person. */
     messageId: text('message_id'),
     /** The id of the reported message, else of the person. */
     targetId: text('target_id').notNull(),
@@ -551,6 +567,7 @@ export const reports = sqliteTable(
     index('reports_status_id').on(table.status, table.id),
     index('reports_reporter').on(table.reporterId, table.id),
     index('reports_reported').on(table.reportedId, table.id),
+    // The messages that retention keeps.
     index('reports_open_message')
       .on(table.messageId)
       .where(sql.raw("status = 'open' AND message_id IS NOT NULL")),
@@ -573,7 +590,9 @@ export const files = sqliteTable(
     type: text('type').notNull(),
     /** Whether the first bytes match a type that is safe to display in a browser. */
     isInline: integer('is_inline', { mode: 'boolean' }).notNull(),
+    /** The size and placeholder of a JPEG, PNG, WebP or GIF, as JSON. */
     picture: text('picture'),
+    /** The EXIF orientation of an image; 1 for other files. */
     orientation: integer('orientation').notNull().default(1),
     /** Null until the upload is complete, and while the file is erased. */
     storedAt: time('stored_at'),
@@ -621,7 +640,9 @@ export const webhooks = sqliteTable('webhooks', {
   formerSecret: text('former_secret'),
   formerSecretUntil: time('former_secret_until'),
   failingSince: time('failing_since'),
+  /** When an admin, or five days of failures, disabled it. */
   disabledAt: time('disabled_at'),
+  /** Events dropped because too many were waiting. */
   droppedCount: integer('dropped_count').notNull().default(0),
   createdAt: time('created_at').notNull(),
 })
@@ -648,6 +669,7 @@ export const webhookDeliveries = sqliteTable(
   ],
 )
 
+/** Domains, addresses and networks from which nobody may register or log in. */
 export const bans = sqliteTable(
   'bans',
   {
@@ -657,6 +679,7 @@ export const bans = sqliteTable(
     value: text('value').notNull(),
     reason: text('reason'),
     createdAt: time('created_at').notNull(),
+    /** Null for ever. */
     until: time('until'),
   },
   (table) => [
@@ -672,6 +695,7 @@ export const deliveries = sqliteTable(
     userId: ownerId('user_id'),
     id: text('id').notNull(),
     channel: text('channel', { enum: words.deliveryChannels }).notNull(),
+    /** The type of the notification, or the kind of the job. */
     kind: text('kind').notNull(),
     state: text('state', { enum: words.deliveryStates }).notNull(),
     attempts: integer('attempts').notNull(),
@@ -698,6 +722,7 @@ export const tickets = sqliteTable(
     n: integer('n').primaryKey(),
     id: text('id').notNull().unique(),
     userId: personId('user_id'),
+    /** Rises per owner; forgotten tickets leave gaps. */
     userSeq: integer('user_seq').notNull(),
     subject: text('subject').notNull(),
     status: text('status', { enum: words.ticketStatuses }).notNull(),
@@ -781,6 +806,7 @@ export const ticketNotes = sqliteTable(
     authorId: personId('author_id'),
     body: text('body').notNull(),
     createdAt: time('created_at').notNull(),
+    /** When the author last changed the text. */
     editedAt: time('edited_at'),
     /** Files, in the form of the upload's response. */
     attachments: text('attachments', { mode: 'json' }).$type<readonly Attachment[]>(),
@@ -794,6 +820,7 @@ export const ticketHistory = sqliteTable(
     id: text('id').primaryKey(),
     ticketId: reference('ticket_id', () => tickets.id),
     at: time('at').notNull(),
+    /** Null for automatic changes. */
     actorId: text('actor_id').references(() => users.id),
     field: text('field', { enum: words.ticketFields }).notNull(),
     from: text('from_value'),
@@ -809,6 +836,7 @@ export const cannedReplies = sqliteTable('canned_replies', {
   id: text('id').primaryKey(),
   title: text('title').notNull(),
   body: text('body').notNull(),
+  /** Null for any language. */
   locale: text('locale', { enum: locales }),
 })
 
@@ -825,6 +853,7 @@ export const notifications = sqliteTable(
     title: text('title').notNull(),
     body: text('body').notNull(),
     data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
+    /** A repeated event with the same key creates no notification. */
     dedupeKey: text('dedupe_key'),
     /** False when the user gets this type only by push or mail. The row is then hidden, and kept only for deduplication. */
     inApp: integer('in_app', { mode: 'boolean' }).notNull(),
@@ -885,6 +914,7 @@ export const pushTokens = sqliteTable(
     service: text('service').notNull().default('fcm'),
     createdAt: time('created_at').notNull(),
     registeredAt: time('registered_at').notNull(),
+    /** Set while a job waits to send them. */
     heldPush: text('held_push', { mode: 'json' }).$type<HeldPush[]>(),
   },
   (table) => [
@@ -894,6 +924,7 @@ export const pushTokens = sqliteTable(
   ],
 )
 
+/** The key pair that browsers bind their subscriptions to (VAPID). */
 export const vapidKeys = sqliteTable(
   'vapid_keys',
   {
@@ -919,6 +950,7 @@ export const announcements = sqliteTable(
     senderId: personId('sender_id'),
     recipientsCount: integer('recipients_count').notNull(),
     deliveredCount: integer('delivered_count').notNull().default(0),
+    /** Delivery progress: every user up to this id has been notified. */
     lastUserId: text('last_user_id').notNull().default(''),
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),
