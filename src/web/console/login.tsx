@@ -42,7 +42,7 @@ export function LoginPage() {
           {error !== undefined && !asksForCode(error) && problemText(error)}
         </p>
         <Button submits tone="primary" disabled={isBusy}>
-          {words.login}
+          {texts.kit.login}
         </Button>
         <Button tone="ghost" onClick={askForLink}>
           {words.forgot}

@@ -33,7 +33,7 @@ export function Entrance({ session }: { session: Session }) {
       <Problems.Provider value={problems}>
         {isNew && (
           <TextField
-            label={text.name}
+            label={texts.fields.name}
             name="display_name"
             autocomplete="nickname"
             maxLength={80}
@@ -53,7 +53,7 @@ export function Entrance({ session }: { session: Session }) {
         {problemText(error, mode)}
       </p>
       <button type="submit" class="button primary" disabled={isBusy}>
-        {text[mode]}
+        {isNew ? text.register : texts.kit.login}
       </button>
     </form>
   )

@@ -63,7 +63,7 @@ function previewOf(last: ConversationListItem['last_message']): string {
   const { chat } = texts.demo
   if (!last) return chat.noMessages
   if (last.body !== '') return last.body
-  return last.type === 'file' ? chat.file : texts.kit.removedMessage
+  return last.type === 'file' ? texts.fields.file : texts.kit.removedMessage
 }
 
 /** Offers the person of the other panel; other people are found by their id. */
@@ -86,7 +86,7 @@ function NewConversation() {
           isBusy={begin.isBusy}
           onClick={() => begin.run(other.id)}
         >
-          <span class="truncate">{fill(text.writeTo, { name: other.display_name })}</span>
+          <span class="truncate">{fill(texts.kit.writeTo, { name: other.display_name })}</span>
         </Button>
       ) : (
         <p class="small soft">{text.nobodyElse}</p>

@@ -62,7 +62,7 @@ function Head() {
       </nav>
       <div class="row menus">
         <Select
-          label={texts.kit.language}
+          label={texts.fields.lang}
           value={language.value}
           options={languages}
           choose={(chosen) => void speak(chosen)}

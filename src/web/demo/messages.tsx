@@ -33,6 +33,7 @@ type MessageListProps = { thread: Thread; conversationId: string }
 export function MessageList({ thread, conversationId }: MessageListProps) {
   const { user, outbox } = useMe()
   const text = texts.demo.chat
+  const label = texts.fields.messages
   const { items: messages, waiting, status, conversation } = thread
   const refused = outbox.refused.filter(({ queued }) => queued.conversation_id === conversationId)
   const frame = useKeptPlace(messages, waiting.length)
@@ -41,7 +42,7 @@ export function MessageList({ thread, conversationId }: MessageListProps) {
   const readUpTo = conversation?.participant_read_up_to ?? ''
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what has the focus
-    <div class="scroll from-end" ref={frame} tabIndex={0} role="log" aria-label={text.messages}>
+    <div class="scroll from-end" ref={frame} tabIndex={0} role="log" aria-label={label}>
       <div class="messages">
         {thread.hasMore && <EarlierButton thread={thread} />}
         {status === 'loading' && <Loading rows={6} />}

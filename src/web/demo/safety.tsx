@@ -79,7 +79,7 @@ function ReasonSelect() {
     <>
       <Select
         isField
-        label={texts.demo.safety.reason}
+        label={texts.fields.reason}
         value={reason}
         options={reasons.map((name) => [name, texts.reportReasons[name]])}
         choose={setReason}

@@ -80,7 +80,6 @@ function Foot({ thread, conversationId }: { thread: Thread; conversationId: stri
 
 function Composer({ conversationId, thread }: { conversationId: string; thread: Thread }) {
   const { client } = useMe()
-  const text = texts.demo.chat
   const draft = useDraft(`chat ${conversationId}`)
   const body = draft.value['body'] ?? ''
   const [file, setFile] = useState<File>()
@@ -107,8 +106,8 @@ function Composer({ conversationId, thread }: { conversationId: string; thread: 
         <textarea
           rows={1}
           dir="auto"
-          aria-label={text.message}
-          placeholder={text.message}
+          aria-label={texts.fields.message}
+          placeholder={texts.fields.message}
           maxLength={5_000}
           enterkeyhint="send"
           value={body}
@@ -129,7 +128,7 @@ function Composer({ conversationId, thread }: { conversationId: string; thread: 
           submits
           tone="primary"
           icon={SendHorizontal}
-          label={text.send}
+          label={texts.kit.send}
           isBusy={!isReady}
         />
       </div>

@@ -89,7 +89,7 @@ function Said({ opened, id }: { opened: Ticket; id: string }) {
 }
 
 function ReplyForm({ opened, id, isClosed }: { opened: Ticket; id: string; isClosed: boolean }) {
-  const { tickets: text, chat } = texts.demo
+  const text = texts.demo.tickets
   const uploads = useFiles()
   const draft = useDraft(`tickets ${id}`)
   const body = draft.value['body'] ?? ''
@@ -122,7 +122,7 @@ function ReplyForm({ opened, id, isClosed }: { opened: Ticket; id: string; isClo
             draft.value = { body: currentTarget.value }
           }}
         />
-        <IconButton submits tone="primary" icon={SendHorizontal} label={chat.send} />
+        <IconButton submits tone="primary" icon={SendHorizontal} label={texts.kit.send} />
       </div>
       {!isClosed && (
         <ActionButton
@@ -170,7 +170,7 @@ export function NewTicketForm() {
         <h3>{text.create}</h3>
       </header>
       <TextField
-        label={text.subject}
+        label={texts.fields.subject}
         problem={problems['subject']}
         maxLength={200}
         required

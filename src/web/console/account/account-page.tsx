@@ -73,7 +73,7 @@ function OwnProfile({ profile }: { profile: Profile }) {
         <strong class="truncate">{name}</strong>
         <span class="soft truncate">{email}</span>
       </div>
-      <Select label={texts.kit.language} value={locale} options={languages} choose={switchTo} />
+      <Select label={texts.fields.lang} value={locale} options={languages} choose={switchTo} />
       <div class="row wrap" ref={buttons}>
         <Button onClick={() => askForName(name, change)}>{words.name.button}</Button>
         <Button onClick={askForAddress}>{words.address.button}</Button>
@@ -84,7 +84,10 @@ function OwnProfile({ profile }: { profile: Profile }) {
           choose={(avatar_url) => change({ avatar_url })}
         />
         {ownFile(picture) && (
-          <ActionButton texts={words.removePicture} work={() => change({ avatar_url: null })} />
+          <ActionButton
+            texts={{ button: words.removePicture }}
+            work={() => change({ avatar_url: null })}
+          />
         )}
       </div>
     </section>
@@ -97,7 +100,7 @@ const askForName = (name: string, change: (body: ProfileUpdate) => Promise<void>
     action: texts.kit.save,
     fields: (
       <TextField
-        label={words.name.label}
+        label={texts.fields.name}
         name="display_name"
         defaultValue={name}
         maxLength={80}

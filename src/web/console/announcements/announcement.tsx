@@ -98,7 +98,7 @@ export function Preview({ title, body }: { title: string; body: string }) {
         <div class="entry-lines">
           <p class="row between">
             <strong class="truncate" dir="auto">
-              {title || words.titleField}
+              {title || texts.fields.title}
             </strong>
             <span class="small soft">{words.now}</span>
           </p>

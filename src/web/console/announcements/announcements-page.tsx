@@ -81,7 +81,7 @@ function AnnouncementForm() {
       <div class="stack">
         <AudienceFields problem={problems['user_ids']} />
         <TextField
-          label={words.titleField}
+          label={texts.fields.title}
           problem={problems['title']}
           required
           maxLength={200}
@@ -91,7 +91,7 @@ function AnnouncementForm() {
           onInput={(event) => changeDraft({ title: event.currentTarget.value })}
         />
         <TextArea
-          label={words.bodyField}
+          label={texts.fields.body}
           problem={problems['body']}
           required
           rows={6}
@@ -207,7 +207,7 @@ function AudienceFields({ problem }: { problem: string | undefined }) {
       {audience === 'role' && (
         <Select
           isField
-          label={texts.console.people.role}
+          label={texts.fields.role}
           value={role}
           options={roleOptions}
           choose={(chosen) => changeDraft({ role: chosen })}
@@ -249,7 +249,7 @@ function AddresseePicker({ problem }: { problem: string | undefined }) {
 
   return (
     <fieldset class="field picker">
-      <legend class="label">{words.people}</legend>
+      <legend class="label">{texts.console.areas.people}</legend>
       {people.length > 0 && (
         <ul class="row wrap" aria-label={words.picked}>
           {people.map(({ id, name }) => (

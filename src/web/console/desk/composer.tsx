@@ -325,7 +325,7 @@ type SendButtonProps = {
 /** A send button with a menu for the step after it. */
 function SendButton({ kind, after, choose, isBusy, isReady }: SendButtonProps) {
   const isReply = kind === 'reply'
-  const action = after && isReply ? words.sendAnd[after] : isReply ? words.send : words.addNote
+  const action = after && isReply ? words.sendAnd[after] : isReply ? texts.kit.send : words.addNote
   return (
     <span class="split">
       <Button submits tone="primary" title={words.sendHint} disabled={!isReady} isBusy={isBusy}>

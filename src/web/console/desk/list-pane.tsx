@@ -101,7 +101,7 @@ export function ListPane({ list, openId, selection }: ListPaneProps) {
   useListShortcuts(pane, { list, openId, selection })
   const { view } = filter.value
   return (
-    <section class="list-pane" aria-label={words.tickets} ref={pane}>
+    <section class="list-pane" aria-label={texts.fields.tickets} ref={pane}>
       <ListHeader list={list} selection={selection} />
       <PaneRows
         label={viewTexts[view.name].title}

@@ -67,7 +67,7 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   return (
     <div class="thread-frame">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
-      <div class="thread" ref={frame} role="log" aria-label={words.messages} tabIndex={0}>
+      <div class="thread" ref={frame} role="log" aria-label={texts.fields.messages} tabIndex={0}>
         <div class="timeline stack" ref={content}>
           {hasOlder && (
             <Button class="older" isBusy={older.isBusy} onClick={older.run}>
@@ -291,9 +291,7 @@ function NoteActions(props: NoteProps) {
   if (!isOwn && mayAuthor) return null
   return (
     <span class="row tools" ref={tools}>
-      {isOwn && (
-        <IconButton icon={Pencil} label={words.notes.edit.title} onClick={() => edit(props)} />
-      )}
+      {isOwn && <IconButton icon={Pencil} label={words.notes.edit} onClick={() => edit(props)} />}
       <IconButton
         icon={Trash2}
         tone="ghost danger"
@@ -307,7 +305,7 @@ function NoteActions(props: NoteProps) {
 
 const edit = ({ ticketId, note }: NoteProps) =>
   askForm({
-    ...words.notes.edit,
+    title: words.notes.edit,
     action: texts.kit.save,
     fields: (
       <TextArea

@@ -287,7 +287,7 @@ function Choices({ ticket, settle }: ChoicesProps) {
   const { id, status, priority, category, assignee } = ticket
   const change = (target: Change) => void changeTicket(id, target).catch(toastError)
   return (
-    <section class="stack tight" aria-label={words.state}>
+    <section class="stack tight" aria-label={texts.fields.state}>
       <Select
         isField
         label={words.status}
@@ -332,8 +332,8 @@ function TicketFacts({ ticket }: { ticket: DeskTicketListItem }) {
           facts.firstResponse,
           first_response_at ? after(created_at, first_response_at) : facts.noResponse,
         ],
-        [facts.messages, message_count],
-        [facts.id, <Copyable text={id} shown={`#${id.slice(-6)}`} name={facts.theId} />],
+        [texts.fields.messages, message_count],
+        [texts.fields.id, <Copyable text={id} shown={`#${id.slice(-6)}`} name={facts.theId} />],
       ]}
     />
   )

@@ -75,8 +75,12 @@ function Filters() {
         search={(text) => filter('q', text)}
       />
       <div class="row wrap">
-        <FilterSelect name="role" label={words.role} options={roleOptions} />
-        <FilterSelect name="disabled" label={words.state} options={flags(disabled, enabled)} />
+        <FilterSelect name="role" label={texts.fields.role} options={roleOptions} />
+        <FilterSelect
+          name="disabled"
+          label={texts.fields.state}
+          options={flags(disabled, enabled)}
+        />
         <FilterSelect
           name="email_verified"
           label={words.address}

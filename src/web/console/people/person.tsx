@@ -103,15 +103,15 @@ function Profile({ person }: PersonProps) {
   return (
     <Facts
       of={[
-        [words.id, <Copyable text={id} name={words.theId} />],
+        [texts.fields.id, <Copyable text={id} name={words.theId} />],
         [
           words.externalId,
           external_id && <Copyable text={external_id} name={words.theExternalId} />,
         ],
-        [words.role, roleTitles[person.role]],
+        [texts.fields.role, roleTitles[person.role]],
         [words.address, email_verified ? words.verified : words.notVerified],
         [
-          words.mails,
+          texts.console.system.tabs.mails,
           email_bounced_at && (
             <span class="error">
               <Filled text={words.bouncing} values={{ time: <Time at={email_bounced_at} /> }} />
@@ -119,7 +119,7 @@ function Profile({ person }: PersonProps) {
           ),
         ],
         [texts.console.account.factor.title, totp ? texts.kit.on : texts.kit.off],
-        [texts.kit.language, languages.of(locale)],
+        [texts.fields.lang, languages.of(locale)],
         [words.joined, <Time at={created_at} />],
       ]}
     />
@@ -189,7 +189,7 @@ function askForRole({ id, display_name: name, email_verified, role }: ManagedUse
     action,
     fields: (
       <Choices
-        label={words.role}
+        label={texts.fields.role}
         name="role"
         value={role}
         options={(['guest', unprivileged, 'host', 'admin'] as const).map((choice) => [
@@ -284,14 +284,14 @@ const shownTickets = 20
 
 /** Asks for the first message of a ticket for the person, and shows the ticket. */
 async function openTicket({ id: user_id, display_name: name }: ManagedUser) {
-  const { title, text, action, subject, message } = words.openTicket
+  const { fields, kit } = texts
   const opened = await askForm({
-    title: fill(title, { name }),
-    text: fill(text, { name }),
-    action,
+    title: fill(kit.writeTo, { name }),
+    text: fill(words.openTicket.text, { name }),
+    action: kit.send,
     fields: (
       <>
-        <TextField label={subject} name="subject" required maxLength={200} dir="auto" />
+        <TextField label={fields.subject} name="subject" required maxLength={200} dir="auto" />
         <Choices
           label={texts.tickets.category}
           name="category"
@@ -299,7 +299,7 @@ async function openTicket({ id: user_id, display_name: name }: ManagedUser) {
           options={categories.map((value) => [value, categoryNames[value]])}
           isAcross
         />
-        <TextArea label={message} name="body" required rows={6} maxLength={10_000} />
+        <TextArea label={fields.message} name="body" required rows={6} maxLength={10_000} />
       </>
     ),
     submit(given, attempt) {
@@ -322,7 +322,7 @@ function Tickets({ person }: PersonProps) {
   const query = { user_id: id, limit: shownTickets + 1 }
   const tickets = useQuery('GET /v1/admin/support/tickets', { query })
   return (
-    <Section title={words.tickets}>
+    <Section title={texts.fields.tickets}>
       <Loaded from={tickets} rows={2}>
         {({ data }) => (
           <>

@@ -59,7 +59,7 @@ function EntryRow({ entry }: { entry: AuditEntry }) {
           <dl class="details small">
             {Object.entries(details).map(([name, value]) => (
               <div key={name}>
-                <dt class="soft">{named(words.details, name)}</dt>
+                <dt class="soft">{named(texts.fields, name)}</dt>
                 <dd class="prose">{value}</dd>
               </div>
             ))}

@@ -69,14 +69,19 @@ const addBan = () =>
     fields: (
       <>
         <Choices
-          label={words.kind}
+          label={texts.fields.kind}
           name="kind"
           value="mail_domain"
           options={kinds.map((kind) => [kind, words.kinds[kind]])}
           isAcross
         />
-        <TextField label={words.value} hint={words.valueHint} name="value" required />
-        <TextField label={words.reason} hint={words.reasonHint} name="reason" maxLength={200} />
+        <TextField label={texts.fields.value} hint={words.valueHint} name="value" required />
+        <TextField
+          label={texts.fields.reason}
+          hint={words.reasonHint}
+          name="reason"
+          maxLength={200}
+        />
         <TextField label={words.end} hint={words.endHint} name="until" type="datetime-local" />
       </>
     ),

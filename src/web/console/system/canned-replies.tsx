@@ -58,11 +58,11 @@ function ReplyRow({ reply }: { reply: CannedReply }) {
 
 const writeReply = (reply?: CannedReply) =>
   askForm({
-    ...(reply ? { ...words.change, action: texts.kit.save } : words.add),
+    ...(reply ? { title: words.change, action: texts.kit.save } : words.add),
     fields: (
       <>
         <TextField
-          label={words.title}
+          label={texts.fields.title}
           hint={words.titleHint}
           name="title"
           maxLength={200}
@@ -78,7 +78,7 @@ const writeReply = (reply?: CannedReply) =>
           required
         />
         <Choices
-          label={texts.kit.language}
+          label={texts.fields.lang}
           name="locale"
           value={reply?.locale ?? ''}
           options={[['', texts.kit.any], ...languages]}

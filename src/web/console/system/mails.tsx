@@ -30,7 +30,7 @@ export function Mails() {
       <div class="row between wrap">
         <p class="soft">{words.about}</p>
         <Select
-          label={texts.kit.language}
+          label={texts.fields.lang}
           value={lang}
           options={languages}
           choose={(chosen) => navigate(withQuery({ lang: chosen }), 'replace')}
@@ -146,7 +146,7 @@ function Editor({ kind, lang, draft, change }: EditorProps) {
     <form class="stack tight" onSubmit={form.onSubmit}>
       <Problems.Provider value={form.problems}>
         <TextField
-          label={words.subject}
+          label={texts.fields.subject}
           name={`${place}.subject`}
           value={text.subject ?? ''}
           maxLength={200}
@@ -156,7 +156,7 @@ function Editor({ kind, lang, draft, change }: EditorProps) {
           }
         />
         <TextArea
-          label={words.body}
+          label={texts.fields.body}
           hint={[
             fill(words.placeholders, { names: placeholders.map((one) => `{${one}}`).join(' ') }),
             ...(required ? [fill(words.required, { name: `{${required}}` })] : []),

@@ -57,7 +57,7 @@ function KeyRow({ serviceKey }: { serviceKey: ServiceKey }) {
           <span class="prose">{name}</span>
           {isOver && <span class="badge">{revokedAt ? words.revoked : words.expired}</span>}
         </h2>
-        <ul class="row wrap" aria-label={words.scopes}>
+        <ul class="row wrap" aria-label={texts.fields.scopes}>
           {serviceKey.scopes.map((scope) => (
             <li key={scope} class={`badge ${toneOf(scope)}`}>
               {scope}
@@ -123,9 +123,15 @@ function today(): string {
 
 const KeyFields = () => (
   <>
-    <TextField label={words.name} hint={words.nameHint} name="name" maxLength={80} required />
+    <TextField
+      label={texts.fields.name}
+      hint={words.nameHint}
+      name="name"
+      maxLength={80}
+      required
+    />
     <Boxes
-      label={words.scopes}
+      label={texts.fields.scopes}
       name="scopes"
       options={scopes.map((scope) => [
         scope,
