@@ -66,12 +66,12 @@ export function pageRoutes(options: PagesOptions) {
         }),
       hidden,
     )
-    .use(appRoutes('/console', 'console', (html) => inPlatformName(html, settings)))
+    .use(appRoutes('console', settings))
     .use(referenceRoutes(describe))
     .get('/platform.css', ({ set }) => platformStyle(set, settings), hidden)
     .get('/assets/:name', ({ set, request, params }) => asset(set, request, params.name), hidden)
   routes.use(mailPreferencesRoutes(options))
-  if (demo) routes.use(appRoutes('/demo', 'demo', (html) => inPlatformName(html, settings)))
+  if (demo) routes.use(appRoutes('demo', settings))
   for (const name of accountPageNames) routes.use(accountPageRoute(name, settings))
   return routes
 }
@@ -90,14 +90,12 @@ const inName = (html: string, settings: Settings) =>
     () => `<title>${Bun.escapeHTML(settings.get('platform_name'))}</title>`,
   )
 
-/** Console and demo take the name of the platform from their title, and its sign from their icon. */
-const inPlatformName = (html: string, settings: Settings) =>
-  withPlatformIcon(inName(html, settings), settings)
-
-/** A single-page app: every path below the prefix gets the same HTML. */
-function appRoutes(path: string, name: PageName, fill?: (html: string) => string) {
+/** A single-page app: every path below its name gets the same HTML. Its title has the name of the platform, and its icon the
+ *  sign. */
+function appRoutes(name: 'console' | 'demo', settings: Settings) {
+  const fill = (html: string) => withPlatformIcon(inName(html, settings), settings)
   const show = ({ set, request }: Asked) => page(set, request, name, fill)
-  return new Elysia().use(routeBase).get(path, show, hidden).get(`${path}/*`, show, hidden)
+  return new Elysia().use(routeBase).get(`/${name}`, show, hidden).get(`/${name}/*`, show, hidden)
 }
 
 const searchIndex = '/docs/search.json'
@@ -214,7 +212,7 @@ async function page(
   set: ResponseSet,
   request: Request,
   name: PageName,
-  fill = (html: string): string => html,
+  fill: (html: string) => string,
 ) {
   const { html } = await import('./page-files.ts')
   const text = fill(html[name])
