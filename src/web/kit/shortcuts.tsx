@@ -1,13 +1,14 @@
 import { signal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { openDialog } from './dialog.tsx'
+import { CheckBox } from './field.tsx'
 import { texts } from './texts.tsx'
 
 type Shortcut = { keys: string; label: string; work: () => void }
 
 const storageKey = 'hostline shortcuts'
 /** Keys without Ctrl or Alt get in the way of speech input and screen readers (WCAG 2.1.4). */
-export const hasShortcuts = signal(localStorage.getItem(storageKey) !== 'off')
+const hasShortcuts = signal(localStorage.getItem(storageKey) !== 'off')
 hasShortcuts.subscribe((isOn) => {
   if (isOn) localStorage.removeItem(storageKey)
   else localStorage.setItem(storageKey, 'off')
@@ -18,6 +19,16 @@ const active = signal<Shortcut[]>([])
 let typed = ''
 let typedAt = 0
 let isHelpOpen = false
+
+export const ShortcutsSwitch = () => (
+  <CheckBox
+    label={texts.kit.singleKeys}
+    isOn={hasShortcuts.value}
+    change={(isOn) => {
+      hasShortcuts.value = isOn
+    }}
+  />
+)
 
 /** Binds keys while the component is mounted. They are ignored while the user types, and `?` lists them.
  *  @param keys one key, or two in a row: `g t`; the last binding wins */
@@ -88,16 +99,7 @@ export async function showShortcuts(): Promise<void> {
           </div>
         ))}
       </dl>
-      <label class="row small">
-        <input
-          type="checkbox"
-          checked={hasShortcuts.value}
-          onChange={(event) => {
-            hasShortcuts.value = event.currentTarget.checked
-          }}
-        />
-        {texts.kit.singleKeys}
-      </label>
+      <ShortcutsSwitch />
       <div class="actions">
         <button type="button" class="button" onClick={() => close()}>
           {texts.kit.close}

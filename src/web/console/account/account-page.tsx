@@ -7,7 +7,7 @@ import { askForm, useFocusWhenLost } from '../../kit/form.tsx'
 import { deviceOf } from '../../kit/format.ts'
 import { Loaded, RowList, Section } from '../../kit/list.tsx'
 import { Select } from '../../kit/select.tsx'
-import { hasShortcuts } from '../../kit/shortcuts.tsx'
+import { ShortcutsSwitch } from '../../kit/shortcuts.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { Filled, fill, type Language, language, languages, texts } from '../../kit/texts.tsx'
 import { ThemeSelect } from '../../kit/theme.tsx'
@@ -202,13 +202,7 @@ function ThisBrowser() {
         <h2 id="browser">{words.browser}</h2>
         <ThemeSelect />
       </div>
-      <CheckBox
-        label={words.singleKeys}
-        isOn={hasShortcuts.value}
-        change={(isOn) => {
-          hasShortcuts.value = isOn
-        }}
-      />
+      <ShortcutsSwitch />
       {canNotify && (
         <CheckBox
           label={words.notify}
