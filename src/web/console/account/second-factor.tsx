@@ -6,7 +6,7 @@ import { Button } from '../../kit/button.tsx'
 import { Copyable, download, useCopy } from '../../kit/copy.tsx'
 import { openDialog, useStayOpen } from '../../kit/dialog.tsx'
 import { CodeField, PasswordField } from '../../kit/field.tsx'
-import { askForm, useForm } from '../../kit/form.tsx'
+import { askForm, useFocusWhenLost, useForm } from '../../kit/form.tsx'
 import { Failure, Loading } from '../../kit/states.tsx'
 import { texts } from '../../kit/texts.tsx'
 import { toast } from '../../kit/toast.tsx'
@@ -41,13 +41,8 @@ const show = (totp: boolean) => patch('GET /v1/users/me', {}, (profile) => ({ ..
 
 export function SecondFactor({ isOn }: { isOn: boolean }) {
   const [isOpen, setOpen] = useState(false)
-  const section = useRef<HTMLElement>(null)
-  // The focused element disappears with the open form, so the focus has to be placed.
-  const wasOpen = useRef(false)
-  useEffect(() => {
-    if (wasOpen.current && !isOpen) section.current?.querySelector('button')?.focus()
-    wasOpen.current = isOpen
-  }, [isOpen])
+  // The focused element disappears with the open form.
+  const section = useFocusWhenLost<HTMLElement>(isOpen, 'button')
   async function change() {
     if (!isOn) setOpen(true)
     else if (await askToSwitchOff()) show(false)

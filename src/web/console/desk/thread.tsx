@@ -7,7 +7,7 @@ import { Button, IconButton, useAction } from '../../kit/button.tsx'
 import { confirmAction } from '../../kit/dialog.tsx'
 import { TextArea } from '../../kit/field.tsx'
 import { FileLink } from '../../kit/file-link.tsx'
-import { askForm, moveFocus } from '../../kit/form.tsx'
+import { askForm, moveFocus, useFocusWhenLost } from '../../kit/form.tsx'
 import { dayHeading } from '../../kit/format.ts'
 import { texts } from '../../kit/texts.tsx'
 import { TimeOfDay, Times } from '../../kit/time.tsx'
@@ -43,13 +43,8 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   useFoundWords(content, filter.value.q, `${entries[0]?.id} ${entries.at(-1)?.id}`)
   const older = useAction(loadOlder)
   const hasOlder = ticket.messages_before !== undefined
-  const hadOlder = useRef(hasOlder)
   // The button goes with the last earlier messages.
-  useLayoutEffect(() => {
-    const isGone = hadOlder.current && !hasOlder
-    hadOlder.current = hasOlder
-    if (isGone && document.activeElement === document.body) frame.current?.focus()
-  }, [hasOlder])
+  const outer = useFocusWhenLost<HTMLDivElement>(hasOlder, '.thread')
   const seenId = useRef(newest?.id)
   if (isAtEnd) seenId.current = newest?.id
 
@@ -65,7 +60,7 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   }, [newest?.id])
 
   return (
-    <div class="thread-frame">
+    <div class="thread-frame" ref={outer}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
       <div class="thread" ref={frame} role="log" aria-label={texts.fields.messages} tabIndex={0}>
         <div class="timeline stack" ref={content}>
