@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/errors.ts'
 import { Button } from '../kit/button.tsx'
 import { errorText } from '../kit/errors.ts'
-import { CodeField, PasswordField, TextField } from '../kit/field.tsx'
+import { CodeField, EmailField, PasswordField } from '../kit/field.tsx'
 import { askForm, useForm } from '../kit/form.tsx'
 import { Filled, fill, texts } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
@@ -29,13 +29,7 @@ export function LoginPage() {
       <form class="stack" onSubmit={onSubmit}>
         <h1>{platform}</h1>
         <p class="soft">{ending.value ?? words.lead}</p>
-        <TextField
-          label={texts.kit.email}
-          name="email"
-          type="email"
-          autocomplete="username"
-          required
-        />
+        <EmailField />
         <PasswordField name="password" />
         {needsCode && <CodeField takesFocus />}
         <p class="error" role="alert" tabIndex={-1}>
@@ -68,16 +62,7 @@ async function askForLink() {
     title: words.forgot,
     text: words.forgotText,
     action: words.mailLink,
-    fields: (
-      <TextField
-        label={words.ownEmail}
-        name="email"
-        type="email"
-        autocomplete="username"
-        required
-        takesFocus
-      />
-    ),
+    fields: <EmailField label={words.ownEmail} takesFocus />,
     async submit(given) {
       const body = { email: String(given.get('email')) }
       await client.request('POST /v1/auth/password/forgot', { body })

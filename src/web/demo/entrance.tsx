@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/client.ts'
 import { errorText } from '../kit/errors.ts'
-import { PasswordField, Problems, TextField } from '../kit/field.tsx'
+import { EmailField, PasswordField, Problems, TextField } from '../kit/field.tsx'
 import { useForm } from '../kit/form.tsx'
 import { locale } from '../kit/format.ts'
 import { fill, texts } from '../kit/texts.tsx'
@@ -40,13 +40,7 @@ export function Entrance({ session }: { session: Session }) {
             required
           />
         )}
-        <TextField
-          label={texts.kit.email}
-          name="email"
-          type="email"
-          autocomplete="username"
-          required
-        />
+        <EmailField />
         <PasswordField name="password" isNew={isNew} />
       </Problems.Provider>
       <p class="error" role="alert" tabIndex={-1}>

@@ -92,6 +92,20 @@ export function TextField({ label, hint, problem, takesFocus, ...own }: TextFiel
   )
 }
 
+type EmailFieldProps = Partial<Labelled> & { takesFocus?: boolean }
+
+/** The address of a login. */
+export const EmailField = (field: EmailFieldProps) => (
+  <TextField
+    label={texts.kit.email}
+    {...field}
+    name="email"
+    type="email"
+    autocomplete="username"
+    required
+  />
+)
+
 type PasswordFieldProps = Partial<Labelled> & {
   name: string
   isNew?: boolean
