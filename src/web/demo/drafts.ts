@@ -47,17 +47,12 @@ export async function sendDraft<Content extends object, Answer>(
   send: (content: Content & { client_id: string }) => Promise<Answer>,
 ): Promise<Answer> {
   const written = draft.value
-  const attempt = attemptOf(draft, JSON.stringify(content))
+  const key = JSON.stringify(content)
+  const before = attempts.get(draft)
+  const attempt = before?.content === key ? before : { content: key, client_id: uniqueId() }
+  attempts.set(draft, attempt)
   const response = await send({ ...content, client_id: attempt.client_id })
   if (attempts.get(draft) === attempt) attempts.delete(draft)
   if (draft.value === written) draft.value = {} // later input stays
   return response
-}
-
-function attemptOf(draft: Draft, content: string) {
-  const before = attempts.get(draft)
-  if (before?.content === content) return before
-  const attempt = { content, client_id: uniqueId() }
-  attempts.set(draft, attempt)
-  return attempt
 }

@@ -1,6 +1,6 @@
 import { Check, ChevronDown } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 export type Options<T extends string> = readonly (readonly [value: T, text: string])[]
 
@@ -17,15 +17,13 @@ type SelectProps<T extends string> = {
   isBusy?: boolean
   /** The label is visible, beside or above. */
   isField?: boolean
-  problem?: string | undefined
 }
 
 const gap = 4
 
 /** A button that opens a list of options. The arrow keys, Home, End and first letters move in the list. */
 export function Select<T extends string>(props: SelectProps<T>) {
-  const { label, value, options, choose, isBusy, isField, problem } = props
-  const id = useId()
+  const { label, value, options, choose, isBusy, isField } = props
   const button = useRef<HTMLButtonElement>(null)
   const list = useRef<HTMLDivElement>(null)
   const [isOpen, setOpen] = useState(false)
@@ -54,8 +52,6 @@ export function Select<T extends string>(props: SelectProps<T>) {
       aria-haspopup="listbox"
       aria-expanded={isOpen}
       aria-label={chosen === '' ? label : `${label}: ${chosen}`}
-      aria-describedby={problem && `${id}-problem`}
-      aria-invalid={problem ? true : undefined}
       aria-disabled={isBusy}
       onClick={() => setOpen(!isOpen && !isBusy)}
       onKeyDown={(event) => {
@@ -110,11 +106,6 @@ export function Select<T extends string>(props: SelectProps<T>) {
       <span class="label">{label}</span>
       {opener}
       {menu}
-      {problem && (
-        <span class="problem" id={`${id}-problem`}>
-          {problem}
-        </span>
-      )}
     </div>
   )
 }

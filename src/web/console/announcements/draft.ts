@@ -54,11 +54,7 @@ export function changeDraft(changes: Partial<Draft>): void {
 }
 
 export function clearDraft(): void {
-  try {
-    localStorage.removeItem(storageKey())
-  } catch {
-    // Nothing was stored.
-  }
+  localStorage.removeItem(storageKey())
   draft.value = newDraft()
 }
 

@@ -19,15 +19,14 @@ const route = 'GET /v1/admin/settings'
 // The texts of mails have a page of their own.
 type Name = Exclude<keyof Settings, 'texts'>
 type Value = Settings[Name] | null
-const groups = {
-  face: ['platform_name', 'logo_url', 'accent', 'app_url', 'support_email'],
-  links: ['links'],
-  messages: ['unread_mail_minutes', 'mail_content', 'push_content'],
-  keeping: ['message_retention_days', 'ticket_retention_days'],
-  access: ['registration'],
-} as const satisfies Record<string, Name[]>
-const groupNames = ['face', 'links', 'messages', 'keeping', 'access'] as const
-const names: Name[] = Object.values(groups).flat()
+const groups: [keyof typeof words.groups, Name[]][] = [
+  ['face', ['platform_name', 'logo_url', 'accent', 'app_url', 'support_email']],
+  ['links', ['links']],
+  ['messages', ['unread_mail_minutes', 'mail_content', 'push_content']],
+  ['keeping', ['message_retention_days', 'ticket_retention_days']],
+  ['access', ['registration']],
+]
+const names = groups.flatMap(([, names]) => names)
 const choices: Partial<Record<Name, string[]>> = {
   mail_content: ['full', 'sender', 'none'],
   push_content: ['full', 'sender', 'none'],
@@ -113,9 +112,9 @@ function SettingsForm({ settings, defaults }: Record<'settings' | 'defaults', Se
     >
       <Problems.Provider value={form.problems}>
         <div class="stack">
-          {groupNames.map((group) => (
+          {groups.map(([group, names]) => (
             <Section key={group} title={words.groups[group]} level={2} class="card">
-              {groups[group].map((name) => (
+              {names.map((name) => (
                 <Setting
                   key={name}
                   name={name}
