@@ -125,41 +125,47 @@ function DeliveryStates({ system }: { system: System }) {
   return (
     <Section title={words.deliveries} level={2}>
       <ul class="entries">
-        <li>
-          <DeliveryState name={words.mail} state={system.mail} unset={words.mailUnset} />
-        </li>
-        <li>
-          <DeliveryState name={words.push} state={system.push} unset={words.pushUnset} />
-        </li>
-        <li>
-          <WebhookState webhooks={system.webhooks} />
-        </li>
+        <DeliveryState name={words.mail} state={system.mail} unset={words.mailUnset} />
+        <DeliveryState name={words.push} state={system.push} unset={words.pushUnset} />
+        <WebhookState webhooks={system.webhooks} />
       </ul>
     </Section>
   )
 }
 
+type RowProps = {
+  name: string
+  badge: ComponentChildren
+  about?: string
+  error?: string | null
+  end: ComponentChildren
+}
+
+const StateRow = ({ name, badge, about, error, end }: RowProps) => (
+  <li>
+    <div class="main">
+      <h3 class="row wrap">
+        {name} {badge}
+      </h3>
+      {about && <p class="soft small">{about}</p>}
+      {error && <p class="small prose">{error}</p>}
+    </div>
+    <p class="soft small">{end}</p>
+  </li>
+)
+
 type StateProps = { name: string; state: Deliveries; unset: string }
 
 function DeliveryState({ name, state, unset }: StateProps) {
   const { last_sent_at: sentAt, last_failed_at: failedAt, last_error: error } = state
+  const sent: [string, string?] = sentAt === null ? [words.nothingSent] : [words.lastSent, sentAt]
   return (
-    <>
-      <div class="main">
-        <h3 class="row wrap">
-          {name} <DeliveryBadge state={state} unset={unset} />
-        </h3>
-        {error && <p class="small prose">{error}</p>}
-      </div>
-      <p class="soft small">
-        <Times
-          of={[
-            sentAt === null ? [words.nothingSent] : [words.lastSent, sentAt],
-            [words.lastFailure, failedAt],
-          ]}
-        />
-      </p>
-    </>
+    <StateRow
+      name={name}
+      badge={<DeliveryBadge state={state} unset={unset} />}
+      error={error}
+      end={<Times of={[sent, [words.lastFailure, failedAt]]} />}
+    />
   )
 }
 
@@ -183,20 +189,13 @@ function WebhookState({ webhooks }: Pick<System, 'webhooks'>) {
     failing > 0 && fill(words.webhooksFailing, { count: count(failing) }),
   ].filter((text) => text !== false)
   const tone = failing + disabled > 0 ? 'danger' : total > 0 ? 'good' : ''
+  const text = total === 0 ? words.addOne : fill(words.showAll, { count: count(total) })
   return (
-    <>
-      <div class="main">
-        <h3 class="row wrap">
-          {texts.console.system.tabs.webhooks}{' '}
-          <span class={`badge ${tone}`}>{states.join(', ') || words.webhooksWork}</span>
-        </h3>
-      </div>
-      <p class="small">
-        <a href="/console/system/webhooks">
-          {total === 0 ? words.addOne : fill(words.showAll, { count: count(total) })}
-        </a>
-      </p>
-    </>
+    <StateRow
+      name={texts.console.system.tabs.webhooks}
+      badge={<span class={`badge ${tone}`}>{states.join(', ') || words.webhooksWork}</span>}
+      end={<a href="/console/system/webhooks">{text}</a>}
+    />
   )
 }
 
@@ -213,17 +212,12 @@ function ReplicationState({ replication }: { replication: Replication }) {
   return (
     <Section title={words.replication} level={2}>
       <ul class="entries">
-        <li>
-          <div class="main">
-            <h3 class="row wrap">
-              {words.bucket} <StepBadge replication={replication} />
-            </h3>
-            <p class="soft small">
-              {ack === 'bucket' ? words.ackBucket : words.ackDisk} {mayTakeOver && words.standby}
-            </p>
-            {error && <p class="small prose">{error}</p>}
-          </div>
-          <p class="soft small">
+        <StateRow
+          name={words.bucket}
+          badge={<StepBadge replication={replication} />}
+          about={`${ack === 'bucket' ? words.ackBucket : words.ackDisk} ${mayTakeOver ? words.standby : ''}`}
+          error={error}
+          end={
             <Times
               of={[
                 storedAt === null ? [words.nothingStored] : [words.lastStored, storedAt],
@@ -231,8 +225,8 @@ function ReplicationState({ replication }: { replication: Replication }) {
                 [words.lastFailure, failedAt],
               ]}
             />
-          </p>
-        </li>
+          }
+        />
       </ul>
     </Section>
   )
