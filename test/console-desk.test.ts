@@ -200,7 +200,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await page.reload()
     await said('Line 11')
     await row('Refund').getByText('Draft').waitFor()
-    await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
+    await page.getByRole('log').evaluate((log) => log.scrollTo(0, -log.scrollHeight))
     await mia.write(id, 'One more thing')
     await button('New message').waitFor()
     await button('Send').click()
@@ -754,10 +754,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       await waitFor(() =>
         image.evaluate(({ naturalWidth }: { naturalWidth: number }) => naturalWidth > 0),
       )
-      const hidden = () =>
-        page
-          .locator('.thread')
-          .evaluate((thread) => thread.scrollHeight - thread.scrollTop - thread.clientHeight)
+      const hidden = () => page.locator('.thread').evaluate((thread) => -thread.scrollTop)
       await waitFor(async () => (await hidden()) < 2, 'the end of the thread')
       await page.getByRole('heading', { name: 'Other tickets' }).waitFor()
       await expectAccessible(page)
@@ -795,7 +792,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await read
     const bubbles = page.getByRole('log').locator('.bubble')
     const before = await bubbles.count()
-    await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
+    await page.getByRole('log').evaluate((log) => log.scrollTo(0, -log.scrollHeight))
     await button('Show earlier messages').click()
     await waitFor(async () => (await bubbles.count()) > before + 9)
     const now = await bubbles.count()

@@ -21,6 +21,7 @@ import { confirmAction } from '../kit/dialog.tsx'
 import { errorText } from '../kit/errors.ts'
 import { MessageFiles } from '../kit/file-link.tsx'
 import { dayHeading } from '../kit/format.ts'
+import { useKeptPlace } from '../kit/kept-place.ts'
 import { Empty, Loading } from '../kit/states.tsx'
 import { texts } from '../kit/texts.tsx'
 import { TimeOfDay } from '../kit/time.tsx'
@@ -36,7 +37,11 @@ export function MessageList({ thread, conversationId }: MessageListProps) {
   const label = texts.fields.messages
   const { items: messages, waiting, status, conversation } = thread
   const refused = outbox.refused.filter(({ queued }) => queued.conversation_id === conversationId)
-  const frame = useKeptPlace(messages, waiting.length)
+  const frame = useKeptPlace(messages.at(-1)?.id)
+  const own = waiting.at(-1)?.client_id
+  useLayoutEffect(() => {
+    if (own !== undefined) frame.current?.scrollTo(0, 0)
+  }, [own])
   const end = useMarkRead(thread)
   const isEmpty = status === 'ready' && messages.length + waiting.length + refused.length === 0
   const readUpTo = conversation?.participant_read_up_to ?? ''
@@ -115,24 +120,6 @@ function useMarkRead({ items, markRead }: Thread) {
     isInSight.current = isNowInSight
     mark()
   })
-}
-
-/** The list is scrolled from the bottom, so earlier messages and loading images do not move it. A new message
- *  scrolls to the bottom if that was visible, or if the message is one's own. */
-function useKeptPlace(messages: readonly Message[], waitingCount: number) {
-  const frame = useRef<HTMLDivElement>(null)
-  const before = useRef({ last: '', height: 0, waitingCount: 0 })
-  useLayoutEffect(() => {
-    const element = frame.current
-    if (!element) return
-    const last = messages.at(-1)?.id ?? ''
-    const grown = element.scrollHeight - before.current.height
-    const isNewAtEnd = before.current.last !== '' && last !== before.current.last
-    if (waitingCount > before.current.waitingCount) element.scrollTop = 0
-    else if (isNewAtEnd && element.scrollTop < -1) element.scrollTop -= grown
-    before.current = { last, height: element.scrollHeight, waitingCount }
-  })
-  return frame
 }
 
 /** Calls `onChange` when an element enters or leaves the viewport. In a hidden browser tab nothing is visible. */

@@ -1,6 +1,6 @@
 import { ArrowDown, Lock, Pencil, Trash2 } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicket } from '../../../../client/src/client.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { Button, IconButton, useAction } from '../../kit/button.tsx'
@@ -9,6 +9,7 @@ import { TextArea } from '../../kit/field.tsx'
 import { FileLink } from '../../kit/file-link.tsx'
 import { askForm, moveFocus, useFocusWhenLost } from '../../kit/form.tsx'
 import { dayHeading } from '../../kit/format.ts'
+import { isNearEnd, useKeptPlace } from '../../kit/kept-place.ts'
 import { texts } from '../../kit/texts.tsx'
 import { TimeOfDay, Times } from '../../kit/time.tsx'
 import { mutate } from '../data.ts'
@@ -39,8 +40,10 @@ type ThreadProps = {
 export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   const entries = timelineOf(ticket)
   const newest = ticket.messages.at(-1)
-  const { frame, content, isAtEnd, toEnd } = useStickToBottom(entries[0]?.id, entries.at(-1)?.id)
-  useFoundWords(content, filter.value.q, `${entries[0]?.id} ${entries.at(-1)?.id}`)
+  const frame = useKeptPlace(entries.at(-1)?.id)
+  const [isAtEnd, setAtEnd] = useState(true)
+  const toEnd = () => frame.current?.scrollTo(0, 0)
+  useFoundWords(frame, filter.value.q, `${entries[0]?.id} ${entries.at(-1)?.id}`)
   const older = useAction(loadOlder)
   const hasOlder = ticket.messages_before !== undefined
   // The button goes with the last earlier messages.
@@ -61,9 +64,16 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
 
   return (
     <div class="thread-frame" ref={outer}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
-      <div class="thread" ref={frame} role="log" aria-label={texts.fields.messages} tabIndex={0}>
-        <div class="timeline stack" ref={content}>
+      <div
+        class="thread from-end"
+        ref={frame}
+        role="log"
+        aria-label={texts.fields.messages}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys
+        tabIndex={0}
+        onScroll={({ currentTarget }) => setAtEnd(isNearEnd(currentTarget))}
+      >
+        <div class="timeline stack">
           {hasOlder && (
             <Button class="older" isBusy={older.isBusy} onClick={older.run}>
               {older.isBusy ? texts.kit.loading : words.earlier}
@@ -80,63 +90,6 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
       )}
     </div>
   )
-}
-
-const nearPixels = 48
-
-/** Sticks to the bottom of a scrolling element until the user scrolls up. Entries added at the top do not move the
- *  visible ones. */
-function useStickToBottom(firstId: string | undefined, lastId: string | undefined) {
-  const frame = useRef<HTMLDivElement>(null)
-  const content = useRef<HTMLDivElement>(null)
-  const [isAtEnd, setAtEnd] = useState(true)
-  const sticks = useRef(true)
-  const before = useRef({ firstId, height: 0 })
-
-  const toEnd = useCallback(() => {
-    const element = frame.current
-    if (!element) return
-    sticks.current = true
-    element.scrollTop = element.scrollHeight
-  }, [])
-
-  useLayoutEffect(() => {
-    const element = frame.current
-    if (!element) return
-    if (before.current.firstId !== firstId) {
-      element.scrollTop += element.scrollHeight - before.current.height
-    }
-    if (sticks.current) toEnd()
-    before.current = { firstId, height: element.scrollHeight }
-  }, [firstId, lastId, toEnd])
-
-  useEffect(() => {
-    const element = frame.current
-    if (!element || !content.current) return
-    let lastTop = element.scrollTop
-    const onScroll = () => {
-      const { scrollHeight, scrollTop, clientHeight } = element
-      const isNear = scrollHeight - scrollTop - clientHeight < nearPixels
-      // The content may have grown since the scroll to its end: only a scroll upwards is the user's.
-      if (isNear || scrollTop < lastTop) sticks.current = isNear
-      lastTop = scrollTop
-      setAtEnd(sticks.current)
-    }
-    // Images load after their message, and the composer grows.
-    const observer = new ResizeObserver(() => {
-      before.current.height = element.scrollHeight
-      if (sticks.current) toEnd()
-    })
-    observer.observe(element)
-    observer.observe(content.current)
-    element.addEventListener('scroll', onScroll, { passive: true })
-    return () => {
-      observer.disconnect()
-      element.removeEventListener('scroll', onScroll)
-    }
-  }, [toEnd])
-
-  return { frame, content, isAtEnd, toEnd }
 }
 
 export function ThreadSkeleton() {
