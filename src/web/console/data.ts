@@ -63,8 +63,6 @@ type Entries<T = unknown> = Map<string, Entry<T>>
 
 export type Query<T> = State<T> & {
   reload: () => void
-  /** Changes the data locally, until they are read again. */
-  update: (change: (data: T) => T) => void
 }
 
 type QueryOptions<T = never> = {
@@ -98,7 +96,6 @@ export function useQuery<R extends ReadRoute>(
   return {
     ...(entry?.state.value ?? idle),
     reload: () => entry && read(entry),
-    update: (change) => entry && update(entry, change),
   }
 }
 
@@ -214,7 +211,7 @@ function update<T>(entry: Entry<T>, change: (data: T) => T) {
   if (state.data !== undefined) entry.state.value = { ...state, data: change(state.data) }
 }
 
-/** Changes the data of a query locally, wherever they are shown. */
+/** Changes the data of a query locally, wherever they are shown, until they are read again. */
 export function patch<R extends ReadRoute>(
   route: R,
   input: Input<R>,
@@ -275,7 +272,6 @@ export type List<T> = State<T[]> & {
   loadMore: () => void
   reload: () => void
   retry: () => void
-  update: (change: (items: T[]) => T[]) => void
 }
 type ListOptions<T> = QueryOptions & { limit?: number; idOf?: (item: T) => unknown }
 
@@ -341,7 +337,6 @@ export function useList<R extends ListedRoute>(
     loadMore,
     reload: () => entry && read(entry),
     retry: () => (state.error === undefined ? loadMore() : entry && read(entry)),
-    update: (change) => entry && update(entry, (all) => ({ ...all, items: change(all.items) })),
   }
 }
 

@@ -12,7 +12,7 @@ import { mutate } from '../data.ts'
 import { client, request, user } from '../session.ts'
 import { CannedText } from './canned-text.tsx'
 import { type Draft, type Kind, useDrafts } from './draft.ts'
-import { sendHeld } from './ticket.ts'
+import { patchTicket, refreshTicket, sendHeld } from './ticket.ts'
 import { type Message, type Note, withMessage, withNote } from './timeline.ts'
 import { type Status, statuses } from './views.ts'
 
@@ -24,8 +24,6 @@ type ComposerProps = {
   seenId: string | undefined
   /** A new object for each press of a shortcut, so that a repeated press has an effect. */
   requested: { kind: Kind } | undefined
-  update: (change: (ticket: DeskTicket) => DeskTicket) => void
-  refresh: () => void
   /** Called after a reply that settles the ticket, or after which the author wants the next one. */
   onDone: () => void
 }
@@ -53,7 +51,7 @@ export function Composer(props: ComposerProps) {
   // An upload stays with what it was begun for, so that no file of a note goes to the owner.
   const uploads = { reply: uploadsOf('reply'), note: uploadsOf('note') }
   const sending = uploads[kind]
-  const sender = useSend(props)
+  const sender = useSend(ticket)
   /** The other one can be written meanwhile. */
   const sentKind = useRef<Kind>(undefined)
   const isReady = draft.text.trim() !== '' && sending.uploads.length === 0
@@ -170,14 +168,14 @@ type Reply = {
 }
 
 /** Sends a reply or note exactly once; after a failure the draft stays. */
-function useSend({ ticket, update, refresh }: ComposerProps) {
+function useSend(ticket: DeskTicket) {
   const [isBusy, setBusy] = useState(false)
   const [staleSince, setStaleSince] = useState<string>()
   const knownNotes = useRef<Set<string>>(undefined)
 
   async function reply(given: Reply) {
     const message = await sendReply(ticket.id, given)
-    update((before) => withMessage(before, message))
+    patchTicket(ticket.id, (before) => withMessage(before, message))
     setStaleSince(undefined)
   }
 
@@ -186,7 +184,7 @@ function useSend({ ticket, update, refresh }: ComposerProps) {
     knownNotes.current = known ?? new Set(ticket.notes.map(({ id }) => id))
     const stored = await sendNote(ticket.id, draft, known)
     knownNotes.current = undefined
-    update((before) => withNote(before, stored))
+    patchTicket(ticket.id, (before) => withNote(before, stored))
   }
 
   /** @returns whether it was sent */
@@ -204,7 +202,7 @@ function useSend({ ticket, update, refresh }: ComposerProps) {
       return false
     } finally {
       setBusy(false)
-      refresh()
+      refreshTicket(ticket.id)
     }
   }
 

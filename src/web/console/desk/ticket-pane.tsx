@@ -139,14 +139,7 @@ function Conversation({ ticket, detail, requested, onDone }: ConversationProps) 
   return (
     <>
       <Thread ticket={detail} loadOlder={ticket.loadOlder} onSeen={setSeenId} />
-      <Composer
-        ticket={detail}
-        seenId={seenId}
-        requested={requested}
-        update={ticket.update}
-        refresh={ticket.refresh}
-        onDone={onDone}
-      />
+      <Composer ticket={detail} seenId={seenId} requested={requested} onDone={onDone} />
     </>
   )
 }

@@ -33,7 +33,6 @@ export function useTicket(id: string) {
   return {
     ...query,
     data: query.data && withPending(query.data),
-    refresh: () => refreshSoon(detailRoute, inputOf(id)),
     async loadOlder() {
       const input = {
         ...inputOf(id),
@@ -42,10 +41,12 @@ export function useTicket(id: string) {
       const route = 'GET /v1/admin/support/tickets/{id}/messages'
       const { data: older, pagination } = await request(route, input)
       const before = 'cursor' in pagination ? pagination.cursor : null
-      query.update((ticket) => withOlder(ticket, older, before))
+      patchTicket(id, (ticket) => withOlder(ticket, older, before))
     },
   }
 }
+
+export const refreshTicket = (id: string) => refreshSoon(detailRoute, inputOf(id))
 
 export const prefetchTicket = (id: string) => prefetch(detailRoute, inputOf(id), live)
 
@@ -217,7 +218,7 @@ for (const event of ['ticket_created', 'ticket_updated'] as const) {
     patchItem(listRoute, ticket.id, ticket)
     forget(listRoute)
     patchTicket(ticket.id, (before) => ({ ...before, ...ticket }))
-    refreshSoon(detailRoute, inputOf(ticket.id))
+    refreshTicket(ticket.id)
     refreshSoon(countsRoute, {})
   })
 }

@@ -23,6 +23,7 @@ const words = texts.console.people
 
 const route = 'GET /v1/admin/users/{id}'
 const listRoute = 'GET /v1/admin/users'
+const sessionsRoute = 'GET /v1/admin/users/{id}/sessions'
 
 type PersonProps = { person: ManagedUser }
 
@@ -213,13 +214,10 @@ function askForRole({ id, display_name: name, email_verified, role }: ManagedUse
 function Sessions({ person }: PersonProps) {
   const { id, display_name: name } = person
   const params = { id }
+  const input = { params, query: { per_page: 100 } }
   const [isAsked, setAsked] = useState(false)
   const heading = useRef<HTMLHeadingElement>(null)
-  const sessions = useQuery(
-    'GET /v1/admin/users/{id}/sessions',
-    isAsked ? { params, query: { per_page: 100 } } : undefined,
-    { isOnce: true },
-  )
+  const sessions = useQuery(sessionsRoute, isAsked ? input : undefined, { isOnce: true })
   const { text } = words.endSessions
   const isOneself = id === user.value?.id
   return (
@@ -272,7 +270,7 @@ function Sessions({ person }: PersonProps) {
           values={{ name }}
           work={async () => {
             await mutate('DELETE /v1/admin/users/{id}/sessions', { params })
-            sessions.update((before) => ({ ...before, data: [] }))
+            patch(sessionsRoute, input, (before) => ({ ...before, data: [] }))
           }}
         />
       </div>

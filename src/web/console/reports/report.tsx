@@ -14,7 +14,7 @@ import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Filled, fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate, patch, type Query, useQuery } from '../data.ts'
+import { mutate, patch, useQuery } from '../data.ts'
 import { BackLink } from '../panes.tsx'
 import { user } from '../session.ts'
 
@@ -23,6 +23,7 @@ const { disable } = texts.console.people
 
 const route = 'GET /v1/admin/reports/{id}'
 const listRoute = 'GET /v1/admin/reports'
+const personRoute = 'GET /v1/admin/users/{id}'
 
 type ReportProps = { report: ReportDetail }
 
@@ -51,7 +52,7 @@ export function ReportDetails(props: { id: string; isListed: boolean | undefined
 
 function Case({ report }: ReportProps) {
   const { reported: side, reporter, message_id, status, body } = report
-  const person = useQuery('GET /v1/admin/users/{id}', { params: { id: side.id } })
+  const person = useQuery(personRoute, { params: { id: side.id } })
   const isGone = person.error instanceof ApiError && person.error.code === 'not_found'
   // The copy in the report does not say when the message was removed.
   const removals = useQuery(
@@ -87,7 +88,7 @@ function Case({ report }: ReportProps) {
       <Excerpt report={report} removedAt={removedAt} />
       <Actions
         report={report}
-        person={person}
+        person={person.data}
         isRemoved={removedAt !== undefined}
         onRemoved={() => setRemovedNow(new Date().toISOString())}
       />
@@ -253,7 +254,7 @@ function Line({ message, report, removedAt }: ExcerptProps & { message: Message 
 }
 
 type ActionsProps = ReportProps & {
-  person: Query<ManagedUser>
+  person: ManagedUser | undefined
   isRemoved: boolean
   onRemoved: () => void
 }
@@ -269,8 +270,7 @@ function Actions({ report, person, isRemoved, onRemoved }: ActionsProps) {
     toast(words.resolve.done)
   }
   useShortcut('e', words.resolve.title, resolve)
-  const { data } = person
-  const canDisable = data !== undefined && !data.disabled && data.id !== user.value?.id
+  const canDisable = person !== undefined && !person.disabled && person.id !== user.value?.id
   if (!isOpen && !canDisable) return null
   return (
     <div class="report-actions row wrap">
@@ -294,11 +294,14 @@ function Actions({ report, person, isRemoved, onRemoved }: ActionsProps) {
         <ActionButton
           tone="danger"
           texts={{ ...disable, button: words.disablePerson }}
-          values={{ name: data.display_name }}
+          values={{ name: person.display_name }}
           work={async () => {
-            const input = { params: { id: data.id }, body: { disabled: true } }
-            const changed = await mutate('PATCH /v1/admin/users/{id}', input)
-            person.update(() => changed)
+            const params = { id: person.id }
+            const changed = await mutate('PATCH /v1/admin/users/{id}', {
+              params,
+              body: { disabled: true },
+            })
+            patch(personRoute, { params }, () => changed)
           }}
         />
       )}
