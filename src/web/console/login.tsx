@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/errors.ts'
 import { Button } from '../kit/button.tsx'
 import { errorText } from '../kit/errors.ts'
-import { CodeField, EmailField, PasswordField } from '../kit/field.tsx'
+import { CodeField, EmailField, PasswordField, Problem } from '../kit/field.tsx'
 import { askForm, useForm } from '../kit/form.tsx'
 import { Filled, fill, texts } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
@@ -32,9 +32,7 @@ export function LoginPage() {
         <EmailField />
         <PasswordField name="password" />
         {needsCode && <CodeField takesFocus />}
-        <p class="error" role="alert" tabIndex={-1}>
-          {error !== undefined && !asksForCode(error) && problemText(error)}
-        </p>
+        <Problem text={problemText(error)} />
         <Button submits tone="primary" disabled={isBusy}>
           {texts.kit.login}
         </Button>
@@ -52,7 +50,8 @@ export function LoginPage() {
 const asksForCode = (error: unknown) =>
   error instanceof ApiError && error.reason === 'totp_required'
 
-function problemText(error: unknown): string {
+function problemText(error: unknown): string | undefined {
+  if (error === undefined || asksForCode(error)) return undefined
   if (error instanceof Error && error.message === 'not_admin') return words.notAdmin
   return errorText(error).text
 }

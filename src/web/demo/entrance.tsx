@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/client.ts'
 import { errorText } from '../kit/errors.ts'
-import { EmailField, PasswordField, Problems, TextField } from '../kit/field.tsx'
+import { EmailField, PasswordField, Problem, Problems, TextField } from '../kit/field.tsx'
 import { useForm } from '../kit/form.tsx'
 import { locale } from '../kit/format.ts'
 import { fill, texts } from '../kit/texts.tsx'
@@ -43,9 +43,7 @@ export function Entrance({ session }: { session: Session }) {
         <EmailField />
         <PasswordField name="password" isNew={isNew} />
       </Problems.Provider>
-      <p class="error" role="alert" tabIndex={-1}>
-        {problemText(error, mode)}
-      </p>
+      <Problem text={problemText(error, mode)} />
       <button type="submit" class="button primary" disabled={isBusy}>
         {isNew ? text.register : texts.kit.login}
       </button>

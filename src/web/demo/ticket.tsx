@@ -3,7 +3,7 @@ import { useStore } from '../../../client/src/preact.ts'
 import { openTicket, type Used } from '../../../client/src/state.ts'
 import { ActionButton, Button, IconButton, useAction } from '../kit/button.tsx'
 import { errorText, fieldProblems } from '../kit/errors.ts'
-import { TextArea, TextField } from '../kit/field.tsx'
+import { Problem, TextArea, TextField } from '../kit/field.tsx'
 import { FileLink } from '../kit/file-link.tsx'
 import { Select } from '../kit/select.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
@@ -203,9 +203,7 @@ export function NewTicketForm() {
         onInput={({ currentTarget }) => change({ body: currentTarget.value })}
       />
       <Attached files={uploads.files} removeFile={uploads.removeFile} sending={uploads.sending} />
-      <p class="error" role="alert">
-        {hasOtherProblem && errorText(creation.error).text}
-      </p>
+      <Problem text={hasOtherProblem ? errorText(creation.error).text : undefined} />
       <div class="row between">
         <AttachButton label={texts.demo.attach} take={uploads.sending.take} />
         <Button submits tone="primary" isBusy={creation.isBusy || uploads.isUploading}>
