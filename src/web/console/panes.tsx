@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { Avatar } from '../kit/avatar.tsx'
 import { Stale } from '../kit/list.tsx'
-import { navigate, path, query, withQuery } from '../kit/router.ts'
+import { navigate, path, query, setQuery, withQuery } from '../kit/router.ts'
 import { type Options, Select } from '../kit/select.tsx'
 import { useShortcut } from '../kit/shortcuts.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
@@ -83,7 +83,7 @@ export function FilterSelect({ name, label, options }: FilterProps) {
       label={label}
       value={value}
       options={[['', texts.kit.any], ...options]}
-      choose={(chosen) => navigate(withQuery({ [name]: chosen }), 'replace')}
+      choose={(chosen) => setQuery({ [name]: chosen })}
       {...(value === '' && { text: label })}
     />
   )

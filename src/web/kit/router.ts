@@ -56,6 +56,10 @@ export function withQuery(changes: Record<string, string | undefined>, pathname 
   return pathname + (text && `?${text}`)
 }
 
+/** Changes the query in place. */
+export const setQuery = (changes: Record<string, string | undefined>) =>
+  navigate(withQuery(changes), 'replace')
+
 /** Handles clicks on links within the page; other links are left to the browser.
  *  @param prefix such as `/console` */
 export function followLinks(prefix: string): void {

@@ -5,7 +5,7 @@ import { Avatar } from '../../kit/avatar.tsx'
 import { Button, IconButton } from '../../kit/button.tsx'
 import { SearchField } from '../../kit/field.tsx'
 import { count } from '../../kit/format.ts'
-import { navigate, withQuery } from '../../kit/router.ts'
+import { navigate, setQuery, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
 import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Empty } from '../../kit/states.tsx'
@@ -212,8 +212,6 @@ export function DeskViews() {
 }
 
 const cleared = { q: undefined, priority: undefined, category: undefined, assignee: undefined }
-const change = (values: Record<string, string | undefined>) =>
-  navigate(withQuery(values), 'replace')
 
 function Filters() {
   const { q, priority, category, assignee } = filter.value
@@ -229,7 +227,7 @@ function Filters() {
           label={words.searchTickets}
           placeholder={words.search}
           value={q}
-          search={(text) => change({ q: text })}
+          search={(text) => setQuery({ q: text })}
         />
         <IconButton
           icon={ListFilter}
@@ -248,7 +246,7 @@ function Filters() {
           tone="ghost"
           class="clear"
           onClick={() => {
-            change(cleared)
+            setQuery(cleared)
             input.current?.focus()
           }}
         >
@@ -272,7 +270,7 @@ function OrderButton() {
       onClick={() => {
         const order = isTurned ? 'longest_waiting' : 'shortest_waiting'
         rememberOrder(order)
-        change({ order })
+        setQuery({ order })
       }}
     />
   )

@@ -3,7 +3,7 @@ import { useRef } from 'preact/hooks'
 import type { ManagedUser } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { SearchField } from '../../kit/field.tsx'
-import { navigate, query, withQuery } from '../../kit/router.ts'
+import { navigate, query, setQuery, withQuery } from '../../kit/router.ts'
 import type { Options } from '../../kit/select.tsx'
 import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Empty } from '../../kit/states.tsx'
@@ -57,9 +57,6 @@ function flagIn(text: string | null): boolean | undefined {
   return text === 'true' || text === 'false' ? text === 'true' : undefined
 }
 
-const filter = (name: string, value: string) =>
-  navigate(withQuery({ [name]: value || undefined }), 'replace')
-
 /** Search by name or address, role and state, all kept in the URL. */
 function Filters() {
   const input = useRef<HTMLInputElement>(null)
@@ -72,7 +69,7 @@ function Filters() {
         label={words.search}
         placeholder={words.searchHint}
         value={query.value.get('q') ?? ''}
-        search={(text) => filter('q', text)}
+        search={(text) => setQuery({ q: text })}
       />
       <div class="row wrap">
         <FilterSelect name="role" label={texts.fields.role} options={roleOptions} />

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../../../../client/src/contract.ts'
 import { useIsShown } from '../../kit/button.tsx'
 import { TextField } from '../../kit/field.tsx'
 import { RowList } from '../../kit/list.tsx'
-import { navigate, query, withQuery } from '../../kit/router.ts'
+import { query, setQuery, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { Filled, fill, named, texts } from '../../kit/texts.tsx'
@@ -119,9 +119,6 @@ function auditFilter(): AuditFilter {
   return Object.fromEntries(given)
 }
 
-const set = (name: string, value: string | undefined) =>
-  navigate(withQuery({ [name]: value }), 'replace')
-
 /** Filters, kept in the URL so that a link can be shared. */
 function Filters({ filter, nameOf }: { filter: AuditFilter; nameOf: (id?: string) => string }) {
   const { action = '' } = filter
@@ -135,7 +132,7 @@ function Filters({ filter, nameOf }: { filter: AuditFilter; nameOf: (id?: string
         label={words.action}
         value={action}
         options={[['', words.all], ...options.sort(([, a], [, b]) => a.localeCompare(b))]}
-        choose={(chosen) => set('action', chosen)}
+        choose={(chosen) => setQuery({ action: chosen })}
       />
       <PartyFilter name="actor_id" label={words.actor} value={nameOf(filter.actor_id)} />
       <PartyFilter name="target_id" label={words.target} value={nameOf(filter.target_id)} />
@@ -164,7 +161,7 @@ function PartyFilter({ name, label, value = '' }: FilterProps) {
     isTyped.current = false
     wanted.current = given
     const id = await idOf(given)
-    if (wanted.current === given && isShown.current) set(name, id)
+    if (wanted.current === given && isShown.current) setQuery({ [name]: id })
   }
   return (
     <TextField
@@ -194,7 +191,9 @@ function TimeFilter({ name, label, value }: FilterProps) {
       label={label}
       type="datetime-local"
       value={localTime(value)}
-      onChange={({ currentTarget: { value } }) => set(name, value && new Date(value).toISOString())}
+      onChange={({ currentTarget: { value } }) =>
+        setQuery({ [name]: value && new Date(value).toISOString() })
+      }
     />
   )
 }

@@ -4,7 +4,7 @@ import { Button } from '../../kit/button.tsx'
 import { Problem, Problems, TextArea, TextField } from '../../kit/field.tsx'
 import { useFocusWhenLost, useForm } from '../../kit/form.tsx'
 import { Loaded } from '../../kit/list.tsx'
-import { navigate, query, withQuery } from '../../kit/router.ts'
+import { query, setQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
 import { fill, type Language, language, languages, texts } from '../../kit/texts.tsx'
 import { toast } from '../../kit/toast.tsx'
@@ -33,7 +33,7 @@ export function Mails() {
           label={texts.fields.lang}
           value={lang}
           options={languages}
-          choose={(chosen) => navigate(withQuery({ lang: chosen }), 'replace')}
+          choose={(chosen) => setQuery({ lang: chosen })}
         />
       </div>
       <Loaded from={settings}>
