@@ -33,12 +33,8 @@ type State<T> = {
   /** The shown data may be out of date: reading them again would move rows, or has failed. */
   isStale: boolean
 }
-type Watch = {
-  every: number | undefined
-  isOnce: boolean
-  inBackground: boolean
-  isHeld: () => boolean
-}
+/** The present options of a component that shows the data. */
+type Watch = { current: Omit<QueryOptions, 'merge'> }
 /** With methods, not functions, in it: an entry is one of `unknown`, too. */
 type Source<T> = {
   read(signal: AbortSignal, before: T | undefined): Promise<T>
@@ -159,14 +155,11 @@ function isFresh<T>({ readAt, state, isDue, isLive }: Entry<T>): boolean {
   return (isLive && client.status() === 'open') || Date.now() - readAt < freshMilliseconds
 }
 
-function useWatch<T>(entry: Entry<T> | undefined, options: Omit<QueryOptions, 'merge'>) {
-  const latest = useRef(options)
-  latest.current = options
-  const { every, isOnce = false, inBackground = false } = options
+function useWatch<T>(entry: Entry<T> | undefined, options: Watch['current']) {
+  const watch = useRef(options)
+  watch.current = options
   useEffect(() => {
     if (!entry) return
-    const isHeld = () => latest.current.isHeld?.() === true
-    const watch = { every, isOnce, inBackground, isHeld }
     entry.watches.add(watch)
     const isReading = entry.reading?.signal.aborted === false
     if (!isFresh(entry) && !isReading) void read(entry)
@@ -175,7 +168,7 @@ function useWatch<T>(entry: Entry<T> | undefined, options: Omit<QueryOptions, 'm
       entry.leftAt = Date.now()
       if (entry.watches.size === 0) entry.reading?.abort()
     }
-  }, [entry, every, isOnce, inBackground])
+  }, [entry])
 }
 
 async function read<T>(entry: Entry<T>): Promise<void> {
@@ -264,6 +257,10 @@ export function patchItem<R extends ListedRoute>(
     })
   }
 }
+
+/** How many there are in all, in an answer by page. */
+export const totalOf = (answer: { pagination: object } | undefined) =>
+  answer && 'total' in answer.pagination ? Number(answer.pagination.total) : undefined
 
 type Pages<T> = { items: T[]; cursor: string | null; count: number }
 export type List<T> = State<T[]> & {
@@ -407,12 +404,12 @@ setInterval(() => {
 }, tickMilliseconds)
 
 function readWhenDue(entry: Entry) {
-  const watches = [...entry.watches]
+  const watches = [...entry.watches].map(({ current }) => current)
   const isSeen = !document.hidden || watches.some((watch) => watch.inBackground)
   if (!isSeen || entry.reading) return
   const every = Math.min(...watches.map((watch) => watch.every ?? Number.POSITIVE_INFINITY))
   const isDue = entry.isDue || Date.now() - entry.readAt >= every * 1_000
-  if (!isDue || watches.some((watch) => watch.isHeld())) return
+  if (!isDue || watches.some((watch) => watch.isHeld?.())) return
   const { data } = entry.state.peek()
   if (data === undefined || !entry.isLong(data)) return void read(entry)
   if (entry.isDue) entry.state.value = { ...entry.state.peek(), isStale: true }
@@ -423,7 +420,7 @@ function readWhenDue(entry: Entry) {
 /** Frames may have been missed. */
 function catchUp() {
   for (const entry of allEntries()) {
-    const isOnce = [...entry.watches].some((watch) => watch.isOnce)
+    const isOnce = [...entry.watches].some(({ current }) => current.isOnce)
     if (!isOnce) entry.isDue = true
     if (entry.watches.size > 0 && !isOnce) readWhenDue(entry)
   }

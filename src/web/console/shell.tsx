@@ -21,7 +21,7 @@ import { showShortcuts, useShortcut } from '../kit/shortcuts.tsx'
 import { ErrorBoundary } from '../kit/states.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { counts, openReports, waiting, warnings } from './attention.ts'
-import { forget, refreshSoon, useQuery } from './data.ts'
+import { forget, refreshSoon, totalOf, useQuery } from './data.ts'
 import { DeskPage } from './desk/desk-page.tsx'
 import { DeskViews } from './desk/list-pane.tsx'
 import { client, goLive, logout, platform, status, user } from './session.ts'
@@ -130,8 +130,7 @@ function useAttention() {
   const system = useQuery('GET /v1/admin/system', {}, { every: 300 })
   useEffect(() => {
     counts.value = tickets.data
-    openReports.value =
-      open.data && 'total' in open.data.pagination ? open.data.pagination.total : undefined
+    openReports.value = totalOf(open.data)
     warnings.value = system.data?.warnings.filter(({ code }) => isUrgent(code)).length
   })
   useEffect(
@@ -158,7 +157,7 @@ function AreaLink({ area, isCurrent }: { area: Area; isCurrent: boolean }) {
     <>
       <a href={address} aria-current={isCurrent ? 'page' : undefined}>
         <Icon />
-        <span class="title">{title}</span>
+        <span class="truncate">{title}</span>
         {amount > 0 && <span class="badge number">{count(amount)}</span>}
       </a>
       {name === 'desk' && isCurrent && <DeskViews />}

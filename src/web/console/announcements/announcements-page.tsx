@@ -20,7 +20,7 @@ import { Empty } from '../../kit/states.tsx'
 import { fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate, type Query, useList, useQuery } from '../data.ts'
+import { mutate, type Query, totalOf, useList, useQuery } from '../data.ts'
 import { selectedId } from '../panes.tsx'
 import { roleOptions } from '../people/roles.ts'
 import { request } from '../session.ts'
@@ -147,9 +147,6 @@ const recipientsQuery = ({ audience, role }: Draft) => ({
   per_page: 1,
   ...(audience === 'role' && { role }),
 })
-
-const totalOf = (page: { pagination: object } | undefined) =>
-  page && 'total' in page.pagination ? Number(page.pagination.total) : undefined
 
 async function countRecipients(given: Draft): Promise<number> {
   if (given.audience === 'users') return given.people.length

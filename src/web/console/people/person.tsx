@@ -11,7 +11,7 @@ import { navigate, navigateFrom, useTitle, withQuery } from '../../kit/router.ts
 import { Filled, fill, language, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate, patch, patchItem, useQuery } from '../data.ts'
+import { mutate, patch, patchItem, totalOf, useQuery } from '../data.ts'
 import { categories, categoryNames, statusNames } from '../desk/views.ts'
 import { BackLink } from '../panes.tsx'
 import { ReportLines } from '../reports/report.tsx'
@@ -60,7 +60,7 @@ function useIsOnlyAdmin(id: string): boolean {
   const isOneself = id === user.value?.id
   const query = { role: 'admin', disabled: false, per_page: 1 } as const
   const { data } = useQuery(listRoute, isOneself ? { query } : undefined)
-  return data !== undefined && 'total' in data.pagination && data.pagination.total === 1
+  return totalOf(data) === 1
 }
 
 /** Badges for an unusual role or state. */

@@ -14,7 +14,7 @@ import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Filled, fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toast } from '../../kit/toast.tsx'
-import { mutate, patch, useQuery } from '../data.ts'
+import { mutate, patch, totalOf, useQuery } from '../data.ts'
 import { BackLink } from '../panes.tsx'
 import { user } from '../session.ts'
 
@@ -145,7 +145,7 @@ function Earlier({ report: { id, reported } }: { report: Report }) {
   const { data } = useQuery(listRoute, { query })
   const others = data?.data.filter((other) => other.id !== id).slice(0, shownReports) ?? []
   if (others.length === 0) return null
-  const total = data && 'total' in data.pagination ? data.pagination.total - 1 : others.length
+  const total = (totalOf(data) ?? 1) - 1
   return (
     <Section title={plural(words.others, total)}>
       <ReportLines reports={others} />
