@@ -22,27 +22,17 @@ type Common = {
 type ButtonProps = Common & { onClick?: (() => unknown) | undefined; submits?: boolean }
 
 export function Button(props: ButtonProps) {
-  const {
-    tone = '',
-    icon: Icon,
-    label,
-    title,
-    disabled,
-    isBusy,
-    expanded,
-    pressed,
-    submits,
-  } = props
+  const { tone = '', icon: Icon, isBusy } = props
   return (
     <button
-      type={submits ? 'submit' : 'button'}
+      type={props.submits ? 'submit' : 'button'}
       class={['button', tone, props.class].filter(Boolean).join(' ')}
-      aria-label={label}
-      title={title}
-      disabled={disabled}
+      aria-label={props.label}
+      title={props.title}
+      disabled={props.disabled}
       aria-disabled={isBusy}
-      aria-expanded={expanded}
-      aria-pressed={pressed}
+      aria-expanded={props.expanded}
+      aria-pressed={props.pressed}
       ref={props.of ?? null}
       onClick={() => {
         if (!isBusy) props.onClick?.()
