@@ -38,7 +38,6 @@ const withProof = (send: () => Promise<unknown>) =>
     .catch(noteMissingRight)
 const prove = (body: Body<'POST /v1/auth/confirm'>) =>
   client.request('POST /v1/auth/confirm', { body })
-/** The signed-in user. */
 export const user = signal<User | undefined>(client.restore())
 /** Why the session has ended. */
 export const ending = signal<string | undefined>(undefined)

@@ -9,7 +9,6 @@ import type { Session } from './session.ts'
 
 type Mode = 'register' | 'login'
 
-/** Registration or login. */
 export function Entrance({ session }: { session: Session }) {
   const text = texts.demo.entrance
   const [mode, setMode] = useState<Mode>('register')

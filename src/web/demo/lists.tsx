@@ -175,7 +175,6 @@ export function StatusBadge({ status }: { status: TicketListItem['status'] }) {
   return <span class={`badge ${tones[status]}`}>{texts.tickets.statuses[status]}</span>
 }
 
-/** Notifications, and the opt-in for push. */
 export function NotificationList() {
   const { notifications } = useMe()
   const text = texts.demo.notifications

@@ -76,7 +76,6 @@ function ShownSecret({ title, text, secret, name, onSaved }: Secret & { onSaved:
   )
 }
 
-/** Saves a text as a file. */
 export function download(name: string, text: string, type = 'text/plain'): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type }))

@@ -12,7 +12,6 @@ export type ErrorText = {
 /** The interval of retries while the network is down. */
 const offlineSeconds = 5
 
-/** The text of an error for the user. */
 export function errorText(error: unknown): ErrorText {
   const words = texts.kit
   if (error instanceof SessionEndedError) return { title: words.failedTitle, text: words.ended }

@@ -14,7 +14,6 @@ type StoredFile = {
   placeholder?: string | undefined
 }
 
-/** The files of a message. */
 export function MessageFiles({
   message,
 }: {

@@ -13,7 +13,6 @@ export const scrolled = signal<number[] | undefined>(undefined)
 // The window itself does not scroll.
 const scrollers = () => document.querySelectorAll('#main, .virtual')
 
-/** Restores the scroll positions after Back or Forward. */
 export function restoreScroll(): void {
   const tops = scrolled.value
   if (!tops) return

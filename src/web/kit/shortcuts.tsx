@@ -79,7 +79,6 @@ function keysByLabel(): Map<string, string[]> {
   return found
 }
 
-/** Lists the active shortcuts. */
 export async function showShortcuts(): Promise<void> {
   if (isHelpOpen) return
   isHelpOpen = true

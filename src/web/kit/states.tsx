@@ -26,7 +26,6 @@ export function Empty({ icon: Icon, title, text, children }: EmptyProps) {
   )
 }
 
-/** Placeholder rows. */
 export function Loading({ rows = 4 }: { rows?: number }) {
   return (
     <div class="stack" role="status" style={{ padding: 'var(--space-4)' }}>

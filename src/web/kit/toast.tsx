@@ -34,7 +34,6 @@ export function toast(text: string, options: ToastOptions = {}): () => void {
   return () => end(added)
 }
 
-/** Shows an error as a toast. */
 export function toastError(error: unknown): void {
   if (!(error instanceof Error && error.name === 'AbortError')) toast(errorText(error).text)
 }

@@ -27,7 +27,6 @@ type UploadOptions = {
   goesOn?: boolean
 }
 
-/** Uploads in progress. */
 export function useUploads({ send, room, add, goesOn = false }: UploadOptions) {
   const [uploads, setUploads] = useState<Upload[]>([])
   const latest = useRef({ add, uploads })
@@ -186,7 +185,6 @@ type ImageButtonProps = {
   choose: (url: string) => unknown
 }
 
-/** A button that uploads one image. */
 export function ImageButton({ text, send, choose }: ImageButtonProps) {
   const input = useRef<HTMLInputElement>(null)
   const { run, isBusy } = useAction(async (file: File) => choose((await send(file)).file_url))

@@ -94,7 +94,6 @@ const rateLimits = (
 const windowText = (seconds: number) =>
   seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`
 
-/** The limits of all operations. */
 function limitsOf({ paths }: ApiDocument) {
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
   const limits = operations.flatMap((operation) => operation['x-rate-limit'] ?? [])

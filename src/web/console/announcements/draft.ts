@@ -58,7 +58,6 @@ export function clearDraft(): void {
   draft.value = newDraft()
 }
 
-/** The request body for a draft. */
 export function announcementOf(given: Draft): NewAnnouncement {
   const { audience, role, people, title, body, data, clientId } = given
   const filled = data.filter(({ key }) => key.trim() !== '')

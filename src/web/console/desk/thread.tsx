@@ -105,7 +105,6 @@ export function ThreadSkeleton() {
   )
 }
 
-/** Timeline entries with a separator for each day. */
 function Days({ ticketId, entries }: { ticketId: string; entries: Entry[] }) {
   const days = new Map<string, Entry[]>()
   for (const entry of entries) {

@@ -225,7 +225,6 @@ function BackButton({ id }: { id: string }) {
   )
 }
 
-/** Restores the list and the focus. */
 function backToList(id: string) {
   navigate(withQuery({}, '/console/desk'))
   requestAnimationFrame(() => {

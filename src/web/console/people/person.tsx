@@ -352,7 +352,6 @@ function Tickets({ person }: PersonProps) {
   )
 }
 
-/** Reports about the person. */
 function Reports({ person: { id } }: PersonProps) {
   const query = { reported_id: id, limit: shownTickets }
   const reports = useQuery('GET /v1/admin/reports', { query })

@@ -19,7 +19,6 @@ type Work = (id: string) => Promise<unknown>
 const retry: Work = (id) => mutate('POST /v1/admin/jobs/{id}/retry', { params: { id } })
 const discard: Work = (id) => mutate('DELETE /v1/admin/jobs/{id}', { params: { id } })
 
-/** Failed and waiting jobs. */
 export function Jobs() {
   const state = query.value.get('state') === 'waiting' ? 'waiting' : 'dead'
   const frame = useRef<HTMLDivElement>(null)

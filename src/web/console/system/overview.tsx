@@ -120,7 +120,6 @@ function Warning({ code, message }: System['warnings'][number]) {
 
 const isKnown = (code: string): code is Code => code in known
 
-/** Delivery state of mails, pushes and webhooks. */
 function DeliveryStates({ system }: { system: System }) {
   return (
     <Section title={words.deliveries} level={2}>
@@ -238,7 +237,6 @@ function StepBadge({ replication: { lag_seconds: lag } }: { replication: Replica
   return <span class={`badge ${tone}`}>{fill(words.behind, { time: duration(lag) })}</span>
 }
 
-/** Waiting and failed jobs by kind. */
 function Outbox({ rows }: { rows: System['outbox'] }) {
   const deadFirst = rows.toSorted((one, other) => one.state.localeCompare(other.state))
   const link = (
