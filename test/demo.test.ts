@@ -85,7 +85,7 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
       await left.hears('Thank you for telling us. We have corrected it and sent the invoice again.')
       await left.tab('Chat').click()
       await page.setViewportSize({ width: 320, height: 640 })
-      const row = left.panel.locator('.row-text').first()
+      const row = left.panel.locator('.item a').first()
       const cut = await row.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
       expect(cut).toBe(0)
       await page.setViewportSize({ width: 1280, height: 800 })
@@ -295,7 +295,7 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     'another language applies at once, also to errors, and keeps the drafts',
     async () => {
       await left.tab('Chat').click()
-      await left.panel.locator('.row-link').click()
+      await left.panel.locator('.item a').click()
       await left.field.fill('Half a sentence')
       await choose(page, 'Language', 'Français')
       await left.panel.getByText('En direct.').waitFor()
@@ -355,7 +355,7 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     await page.unrouteAll()
     await page.reload()
     await left.tab('Chat').click()
-    await left.panel.locator('.row-link').click()
+    await left.panel.locator('.item a').click()
     await left.field.waitFor()
   })
 

@@ -41,21 +41,19 @@ function ConversationRow({ item }: { item: ConversationListItem }) {
   const { side } = useMe()
   const { id, participant, last_message, unread_count, updated_at } = item
   return (
-    <a href={linkTo(side, 'chat', id)} class={unread_count > 0 ? 'row-link unread' : 'row-link'}>
+    <div class={unread_count > 0 ? 'item unread' : 'item'}>
       <Avatar name={participant.display_name} />
-      <span class="entry-lines row-text">
+      <a href={linkTo(side, 'chat', id)}>
         <span class="row between">
-          <span class="row-title truncate">{participant.display_name}</span>
-          <span class="small soft">
-            <Time at={updated_at} />
-          </span>
+          <strong class="truncate">{participant.display_name}</strong>
+          <Time at={updated_at} />
         </span>
         <span class="row between">
-          <span class="small soft truncate">{previewOf(last_message)}</span>
+          <span class="truncate">{previewOf(last_message)}</span>
           <UnreadBadge unread={unread_count} />
         </span>
-      </span>
-    </a>
+      </a>
+    </div>
   )
 }
 
@@ -152,20 +150,20 @@ function TicketRow({ ticket }: { ticket: TicketListItem }) {
   const { side } = useMe()
   const { id, subject, status, priority, category, updated_at } = ticket
   return (
-    <a href={linkTo(side, 'tickets', id)} class="row-link">
-      <span class="entry-lines row-text">
+    <div class="item">
+      <a href={linkTo(side, 'tickets', id)}>
         <span class="row between">
-          <span class="row-title truncate">{subject}</span>
+          <strong class="truncate">{subject}</strong>
           <StatusBadge status={status} />
         </span>
-        <span class="row between small soft">
+        <span class="row between">
           <span class="truncate">
             {texts.tickets.categories[category]} · {texts.tickets.priorities[priority]}
           </span>
           <Time at={updated_at} />
         </span>
-      </span>
-    </a>
+      </a>
+    </div>
   )
 }
 
@@ -213,19 +211,17 @@ function NotificationRow({ item, markRead }: RowProps) {
       go(side, 'tickets', item.data.ticket_id)
   }
   return (
-    <button type="button" class={item.read ? 'row-link' : 'row-link unread'} onClick={press}>
+    <div class={item.read ? 'item' : 'item unread'}>
       <span class={item.read ? 'dot seen' : 'dot accent'} />
-      <span class="entry-lines row-text">
+      <button type="button" onClick={press}>
         <span class="row between">
-          <span class="row-title">{item.title}</span>
-          <span class="small soft">
-            <Time at={item.created_at} />
-          </span>
+          <strong>{item.title}</strong>
+          <Time at={item.created_at} />
         </span>
-        <span class="small soft prose">{item.body}</span>
+        <span class="prose">{item.body}</span>
         {!item.read && <span class="visually-hidden">{texts.demo.unread}</span>}
-      </span>
-    </button>
+      </button>
+    </div>
   )
 }
 
