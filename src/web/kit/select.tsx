@@ -48,7 +48,7 @@ export function Select<T extends string>(props: SelectProps<T>) {
     <button
       type="button"
       ref={button}
-      class={['select', props.class].filter(Boolean).join(' ')}
+      class={['button select', props.class].filter(Boolean).join(' ')}
       aria-haspopup="listbox"
       aria-expanded={isOpen}
       aria-label={chosen === '' ? label : `${label}: ${chosen}`}

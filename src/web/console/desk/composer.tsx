@@ -331,7 +331,7 @@ function SendButton({ kind, after, choose, isBusy, isReady }: SendButtonProps) {
       </Button>
       {isReply && (
         <Select
-          class="button primary"
+          class="primary"
           label={words.afterSending}
           value={after}
           text=""
