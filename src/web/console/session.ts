@@ -103,7 +103,8 @@ export async function logout() {
   const question = { title: plural(title, drafts), text, action, isDangerous: true }
   if (drafts > 0 && !(await confirmAction(question))) return
   await Promise.allSettled([...beforeLeaving].map((work) => work()))
-  forgetDrafts()
+  // Drafts must not be left to the next user of this browser.
+  for (const key of draftKeys()) localStorage.removeItem(key)
   await end(undefined)
 }
 
@@ -126,10 +127,6 @@ function leave(reason: string | undefined) {
 /** Unsent replies, notes and broadcasts in this browser. */
 const draftKeys = () =>
   Object.keys(localStorage).filter((key) => /^hostline (broadcast )?draft /.test(key))
-// Drafts must not be left to the next user of this browser.
-function forgetDrafts() {
-  for (const key of draftKeys()) localStorage.removeItem(key)
-}
 
 /** Opens the channel, also after the service has closed it for good. It closes with the session. */
 export function goLive() {

@@ -81,6 +81,13 @@ export function clockTime(at: string): string {
   return new Intl.DateTimeFormat(locale.value, style).format(new Date(at))
 }
 
+/** In local time without an offset, the format of inputs for dates and times; empty when it is no time. */
+export function localTime(at: number): string {
+  if (Number.isNaN(at)) return ''
+  const offset = new Date(at).getTimezoneOffset() * 60_000
+  return new Date(at - offset).toISOString().slice(0, 16)
+}
+
 export function count(value: number): string {
   return new Intl.NumberFormat(locale.value).format(value)
 }

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../../client/src/contract.ts'
 import { useIsShown } from '../../kit/button.tsx'
 import { TextField } from '../../kit/field.tsx'
+import { localTime } from '../../kit/format.ts'
 import { RowList } from '../../kit/list.tsx'
 import { query, setQuery, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
@@ -190,18 +191,10 @@ function TimeFilter({ name, label, value }: FilterProps) {
     <TextField
       label={label}
       type="datetime-local"
-      value={localTime(value)}
+      value={localTime(Date.parse(value ?? ''))}
       onChange={({ currentTarget: { value } }) =>
         setQuery({ [name]: value && new Date(value).toISOString() })
       }
     />
   )
-}
-
-/** In local time without an offset, the format of `datetime-local`. */
-function localTime(at: string | undefined): string {
-  const time = at === undefined ? Number.NaN : Date.parse(at)
-  if (Number.isNaN(time)) return ''
-  const offset = new Date(time).getTimezoneOffset() * 60_000
-  return new Date(time - offset).toISOString().slice(0, 16)
 }

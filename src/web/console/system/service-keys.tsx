@@ -4,7 +4,7 @@ import { ActionButton } from '../../kit/button.tsx'
 import { showOnce } from '../../kit/copy.tsx'
 import { Boxes, TextField } from '../../kit/field.tsx'
 import { askForm } from '../../kit/form.tsx'
-import { now } from '../../kit/format.ts'
+import { localTime, now } from '../../kit/format.ts'
 import { ListPage } from '../../kit/list.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { fill, texts } from '../../kit/texts.tsx'
@@ -115,12 +115,6 @@ function keyOf(given: FormData): NewServiceKey {
   }
 }
 
-/** Today by the clock of the user, in the format of date inputs. */
-function today(): string {
-  const here = new Date()
-  return new Date(here.getTime() - here.getTimezoneOffset() * 60_000).toISOString().slice(0, 10)
-}
-
 const KeyFields = () => (
   <>
     <TextField
@@ -146,7 +140,7 @@ const KeyFields = () => (
       hint={words.lastDayHint}
       name="expires_at"
       type="date"
-      min={today()}
+      min={localTime(Date.now()).slice(0, 10)}
     />
   </>
 )
