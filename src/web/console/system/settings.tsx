@@ -19,6 +19,8 @@ const route = 'GET /v1/admin/settings'
 // The texts of mails have a page of their own.
 type Name = Exclude<keyof Settings, 'texts'>
 type Value = Settings[Name] | null
+/** Links have a field each. */
+type FieldName = Exclude<Name, 'links'>
 const groups: [keyof typeof words.groups, Name[]][] = [
   ['face', ['platform_name', 'logo_url', 'accent', 'app_url', 'support_email']],
   ['links', ['links']],
@@ -185,8 +187,10 @@ function Input({ name, draft, settings, defaults, change }: SettingProps) {
   const usual = defaults[name]
   const drafted = draft[name]
   const value = drafted ? (drafted.value ?? usual) : settings[name]
-  if (typeof value === 'object' && value !== null)
-    return <Links links={value} change={(links) => change(name, links)} />
+  if (name === 'links') {
+    const links = typeof value === 'object' && value !== null ? value : {}
+    return <Links links={links} change={(changed) => change(name, changed)} />
+  }
   if (name === 'logo_url')
     return <Logo url={value === null ? null : String(value)} change={(url) => change(name, url)} />
   if (choices[name])
@@ -195,7 +199,7 @@ function Input({ name, draft, settings, defaults, change }: SettingProps) {
   return <Text name={name} value={value} usual={usual} change={set} />
 }
 
-type TextProps = { name: Name; value: Value; usual: Value; change: (value: Value) => void }
+type TextProps = { name: FieldName; value: Value; usual: Value; change: (value: Value) => void }
 
 function Text({ name, value, usual, change }: TextProps) {
   const { label, hint } = words.fields[name]
@@ -217,7 +221,7 @@ function Text({ name, value, usual, change }: TextProps) {
   )
 }
 
-type ChoiceProps = { name: Name; value: string; choose: (value: string) => void }
+type ChoiceProps = { name: FieldName; value: string; choose: (value: string) => void }
 
 function Choice({ name, value, choose }: ChoiceProps) {
   const { label, hint } = words.fields[name]
@@ -257,7 +261,7 @@ type LinksProps = { links: Settings['links']; change: (links: Settings['links'])
 
 const Links = ({ links, change }: LinksProps) => (
   <>
-    <p class="soft small">{words.fields.links.hint}</p>
+    <p class="soft small">{words.linksHint}</p>
     {linkNames.map((name) => (
       <TextField
         key={name}
