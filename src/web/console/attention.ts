@@ -1,16 +1,7 @@
-import { computed, signal } from '@preact/signals'
-import type { Answer } from '../../../client/src/client.ts'
+import { signal } from '@preact/signals'
 import { navigate } from '../kit/router.ts'
 import { fill, texts } from '../kit/texts.tsx'
 import { client, user } from './session.ts'
-
-/** Waiting tickets and open reports, by view; set where they are read. */
-export const counts = signal<Answer<'GET /v1/admin/support/counts'> | undefined>(undefined)
-export const openReports = signal<number | undefined>(undefined)
-export const warnings = signal<number | undefined>(undefined)
-
-/** For the tab's title. */
-export const waiting = computed(() => (counts.value?.waiting ?? 0) + (openReports.value ?? 0))
 
 const storageKey = 'hostline notify'
 // Browsers of Android have the constructor, and it throws.

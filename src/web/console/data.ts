@@ -109,6 +109,10 @@ function entryOf<R extends ReadRoute>(
   })
 }
 
+/** The data of a query that is in use elsewhere. */
+export const dataOf = <R extends ReadRoute>(route: R, input: Input<R>): Answer<R> | undefined =>
+  queries[route]?.get(keyOf(input))?.state.value.data
+
 /** Reads ahead what is probably shown next. */
 export function prefetch<R extends ReadRoute>(
   route: R,

@@ -20,8 +20,8 @@ import { navigate, openTitle, path, restoreScroll, scrolled } from '../kit/route
 import { showShortcuts, useShortcut } from '../kit/shortcuts.tsx'
 import { ErrorBoundary } from '../kit/states.tsx'
 import { fill, texts } from '../kit/texts.tsx'
-import { counts, openReports, waiting, warnings } from './attention.ts'
-import { forget, refreshSoon, totalOf, useQuery } from './data.ts'
+import './attention.ts' // notifies of what comes
+import { dataOf, forget, refreshSoon, totalOf, useQuery } from './data.ts'
 import { DeskPage } from './desk/desk-page.tsx'
 import { DeskViews } from './desk/list-pane.tsx'
 import { client, goLive, logout, platform, status, user } from './session.ts'
@@ -38,20 +38,32 @@ const idleMilliseconds = 2_000
 /** The sign of the platform, as in the icon of the tab. */
 const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href
 
+const tickets = 'GET /v1/admin/support/counts'
+const reports = 'GET /v1/admin/reports'
+const openQuery = { query: { status: 'open', per_page: 1 } } as const
+const system = 'GET /v1/admin/system'
+/** Warnings about the configuration, which do not change from one day to the next. */
+const lastingCodes = ['no_smtp', 'public_url_http', 'no_admin_totp', 'origin_refused']
+
+const waitingTickets = () => dataOf(tickets, {})?.waiting ?? 0
+const openReports = () => totalOf(dataOf(reports, openQuery)) ?? 0
+const urgentWarnings = () =>
+  dataOf(system, {})?.warnings.filter(({ code }) => !lastingCodes.includes(code)).length ?? 0
+
 type Area = {
   name: keyof typeof titles
   key: string
   icon: ComponentType
   page: ComponentType
-  badge?: () => number | undefined
+  badge?: () => number
 }
 
 const areas: Area[] = [
-  { name: 'desk', key: 'd', icon: Inbox, page: DeskPage, badge: () => counts.value?.waiting },
-  { name: 'reports', key: 'r', icon: Flag, page: ReportsPage, badge: () => openReports.value },
+  { name: 'desk', key: 'd', icon: Inbox, page: DeskPage, badge: waitingTickets },
+  { name: 'reports', key: 'r', icon: Flag, page: ReportsPage, badge: openReports },
   { name: 'people', key: 'p', icon: UsersRound, page: PeoplePage },
   { name: 'announcements', key: 'b', icon: Megaphone, page: AnnouncementsPage },
-  { name: 'system', key: 's', icon: Activity, page: SystemPage, badge: () => warnings.value },
+  { name: 'system', key: 's', icon: Activity, page: SystemPage, badge: urgentWarnings },
   { name: 'account', key: 'a', icon: UserRound, page: AccountPage },
 ]
 
@@ -76,7 +88,8 @@ export function Shell() {
   useSignalEffect(() => {
     const area = areaNamed(path.value)
     const parts = [openTitle.value, area && titles[area.name], platform]
-    const prefix = waiting.value > 0 ? `(${count(waiting.value)}) ` : ''
+    const waiting = waitingTickets() + openReports()
+    const prefix = waiting > 0 ? `(${count(waiting)}) ` : ''
     document.title = prefix + parts.filter(Boolean).join(' · ')
   })
   useShortcut('?', words.showShortcuts, showShortcuts)
@@ -118,21 +131,12 @@ export function Shell() {
   )
 }
 
-const reports = 'GET /v1/admin/reports'
-const openQuery = { query: { status: 'open', per_page: 1 } } as const
-const inBackground = { inBackground: true }
-
 /** Reads what waits, for badges and the title of the tab. */
 function useAttention() {
-  const tickets = useQuery('GET /v1/admin/support/counts', {}, inBackground)
+  useQuery(tickets, {}, { inBackground: true })
   // No frame says that a colleague has resolved one.
-  const open = useQuery(reports, openQuery, { every: 60, ...inBackground })
-  const system = useQuery('GET /v1/admin/system', {}, { every: 300 })
-  useEffect(() => {
-    counts.value = tickets.data
-    openReports.value = totalOf(open.data)
-    warnings.value = system.data?.warnings.filter(({ code }) => isUrgent(code)).length
-  })
+  useQuery(reports, openQuery, { every: 60, inBackground: true })
+  useQuery(system, {}, { every: 300 })
   useEffect(
     () =>
       client.on('report_created', () => {
@@ -142,10 +146,6 @@ function useAttention() {
     [],
   )
 }
-
-/** Warnings about the configuration, which do not change from one day to the next. */
-const lastingCodes = ['no_smtp', 'public_url_http', 'no_admin_totp', 'origin_refused']
-const isUrgent = (code: string) => !lastingCodes.includes(code)
 
 function AreaLink({ area, isCurrent }: { area: Area; isCurrent: boolean }) {
   const { name, key, icon: Icon, badge } = area

@@ -11,8 +11,7 @@ import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
-import { counts } from '../attention.ts'
-import { type List, useList } from '../data.ts'
+import { dataOf, type List, useList } from '../data.ts'
 import { FilterSelect, PaneRows } from '../panes.tsx'
 import { user } from '../session.ts'
 import { hasDraft } from './draft.ts'
@@ -187,7 +186,7 @@ export const viewAddress = (name: string) =>
 
 /** Empty until it is loaded. */
 function amountOf(name: (typeof views)[number]['name']): string {
-  const amount = counts.value?.[name]
+  const amount = dataOf('GET /v1/admin/support/counts', {})?.[name]
   return amount === undefined ? '' : count(amount)
 }
 
