@@ -18,38 +18,31 @@ export function Traffic({ system }: { system: System }) {
   const latency = (field: keyof Minute & `p${string}`) =>
     times.map((at) => rows.get(at)?.[field] ?? null)
   const shown = times.map((at) => new Date(at).toISOString())
-  const { requests, p50, p99, failed, frames } = words.units
+  const { units } = words
+  const bars = (field: 'requests' | 'failed' | 'frames', tone?: 'danger') => (
+    <Chart
+      title={words[field]}
+      times={shown}
+      series={[{ text: units[field], values: counts(field), tone }]}
+      shape="bars"
+    />
+  )
   return (
     <Section title={words.title} level={2}>
       <div class="charts">
-        <Chart
-          title={words.requests}
-          times={shown}
-          series={[{ text: requests, values: counts('requests') }]}
-          shape="bars"
-        />
+        {bars('requests')}
         <Chart
           title={words.latency}
           times={shown}
           series={[
-            { text: p50, values: latency('p50_ms'), tone: 'faint' },
-            { text: p99, values: latency('p99_ms') },
+            { text: units.p50, values: latency('p50_ms'), tone: 'faint' },
+            { text: units.p99, values: latency('p99_ms') },
           ]}
           shape="line"
           show={milliseconds}
         />
-        <Chart
-          title={words.failed}
-          times={shown}
-          series={[{ text: failed, values: counts('failed'), tone: 'danger' }]}
-          shape="bars"
-        />
-        <Chart
-          title={words.frames}
-          times={shown}
-          series={[{ text: frames, values: counts('frames') }]}
-          shape="bars"
-        />
+        {bars('failed', 'danger')}
+        {bars('frames')}
       </div>
     </Section>
   )
@@ -65,7 +58,7 @@ function timesOf({ started_at, uptime_seconds }: System): number[] {
 const milliseconds = (value: number) => inUnit(value, 'millisecond', value < 10 ? 1 : 0)
 
 /** `text` has a place for the value, which is null where there is no data. */
-type Series = { text: string; values: Values; tone?: 'danger' | 'faint' }
+type Series = { text: string; values: Values; tone?: 'danger' | 'faint' | undefined }
 type ChartProps = {
   title: string
   /** Time of each value; every series has as many values. */
