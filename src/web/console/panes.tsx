@@ -11,10 +11,10 @@ import { texts } from '../kit/texts.tsx'
 import { VirtualList } from '../kit/virtual-list.tsx'
 import type { List } from './data.ts'
 
+type Area = keyof typeof texts.console.areas
+
 type PanesProps = {
-  /** First path segment, such as `people`. */
-  area: string
-  title: string
+  area: Area
   list: ComponentChildren
   detail: ComponentChildren
 }
@@ -24,7 +24,8 @@ export function selectedId(): string | undefined {
   return path.value.split('/')[3] || undefined
 }
 
-export function Panes({ area, title, list, detail }: PanesProps) {
+export function Panes({ area, list, detail }: PanesProps) {
+  const title = texts.console.areas[area]
   const frame = useRef<HTMLDivElement>(null)
   const selected = selectedId()
   useFocusOnChange(frame, selected)
@@ -47,11 +48,11 @@ export function Panes({ area, title, list, detail }: PanesProps) {
   )
 }
 
-export function BackLink({ area, title }: { area: string; title: string }) {
+export function BackLink({ area }: { area: Area }) {
   return (
     <a class="button ghost back" href={withQuery({}, `/console/${area}`)}>
       <ChevronLeft />
-      {title}
+      {texts.console.areas[area]}
     </a>
   )
 }

@@ -1,4 +1,4 @@
-import { Bell, ChevronLeft } from 'lucide-preact'
+import { Bell } from 'lucide-preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { AnnouncementProgress } from '../../../../client/src/contract.ts'
 import { count } from '../../kit/format.ts'
@@ -8,12 +8,11 @@ import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Filled, fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { useQuery } from '../data.ts'
+import { BackLink } from '../panes.tsx'
 import { audienceText } from './draft.ts'
 
 const words = texts.console.announcements
-const area = texts.console.areas.announcements
 const pollSeconds = 1.5
-const listAddress = '/console/announcements'
 const route = 'GET /v1/admin/notifications/{id}'
 
 export function AnnouncementDetails({ id }: { id: string }) {
@@ -25,17 +24,14 @@ export function AnnouncementDetails({ id }: { id: string }) {
   const heading = useRef<HTMLHeadingElement>(null)
   // The link that led here is gone, so the heading takes the focus.
   useEffect(() => heading.current?.focus(), [])
-  useShortcut('u', words.back, () => navigate(listAddress))
+  useShortcut('u', words.back, () => navigate('/console/announcements'))
   return (
     <div class="page">
       <header class="row between wrap">
         <div>
-          <a class="button ghost up" href={listAddress}>
-            <ChevronLeft />
-            {area}
-          </a>
+          <BackLink area="announcements" />
           <h1 ref={heading} tabIndex={-1} dir="auto">
-            {data?.title ?? area}
+            {data?.title ?? texts.console.areas.announcements}
           </h1>
           {data && (
             <p>

@@ -1,9 +1,9 @@
 import { MessagesSquare } from 'lucide-preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { lazy } from '../../kit/lazy.tsx'
-import { path } from '../../kit/router.ts'
 import { Empty } from '../../kit/states.tsx'
 import { texts } from '../../kit/texts.tsx'
+import { selectedId } from '../panes.tsx'
 import { ListPane, useTicketList } from './list-pane.tsx'
 import { useSelection } from './selection-bar.tsx'
 import { useAdmins } from './ticket.ts'
@@ -25,7 +25,7 @@ function useFocusAfterBack(openId: string | undefined) {
 }
 
 export function DeskPage() {
-  const openId = path.value.split('/')[3] || undefined
+  const openId = selectedId()
   const list = useTicketList()
   const selection = useSelection(list.items)
   useAdmins()

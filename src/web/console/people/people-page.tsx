@@ -22,7 +22,6 @@ export function PeoplePage() {
   return (
     <Panes
       area="people"
-      title={texts.console.areas.people}
       list={
         <>
           <Filters />

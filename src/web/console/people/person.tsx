@@ -31,7 +31,7 @@ export function PersonDetails({ id }: { id: string }) {
   const found = useQuery(route, { params: { id } }, { every: 30 })
   return (
     <article class="stack">
-      <BackLink area="people" title={texts.console.areas.people} />
+      <BackLink area="people" />
       <Loaded from={found} rows={8}>
         {(person) => (
           <>

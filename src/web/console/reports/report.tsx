@@ -42,7 +42,7 @@ export function ReportDetails(props: { id: string; isListed: boolean | undefined
   useTitle(data && fill(words.heading, { name: data.reported.display_name }))
   return (
     <article class="stack">
-      <BackLink area="reports" title={texts.console.areas.reports} />
+      <BackLink area="reports" />
       <Loaded from={found} rows={8}>
         {(report) => <Case report={report} />}
       </Loaded>

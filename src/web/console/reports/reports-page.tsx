@@ -34,7 +34,6 @@ export function ReportsPage() {
   return (
     <Panes
       area="reports"
-      title={texts.console.areas.reports}
       list={
         <>
           <div class="row between report-views" ref={frame}>
