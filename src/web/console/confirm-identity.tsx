@@ -22,7 +22,7 @@ async function ask(prove: Prove): Promise<boolean> {
   const isConfirmed = await askForm({
     title: words.confirmTitle,
     action: words.confirm,
-    fields: <PasswordField label={words.secret} hint={words.secretHint} name="secret" takesFocus />,
+    fields: <PasswordField label={words.secret} hint={words.secretHint} name="secret" />,
     async submit(given) {
       const secret = String(given.get('secret'))
       // A password is always longer than a code.

@@ -61,7 +61,7 @@ async function askForLink() {
     title: words.forgot,
     text: words.forgotText,
     action: words.mailLink,
-    fields: <EmailField label={words.ownEmail} takesFocus />,
+    fields: <EmailField label={words.ownEmail} />,
     async submit(given) {
       const body = { email: String(given.get('email')) }
       await client.request('POST /v1/auth/password/forgot', { body })

@@ -71,11 +71,11 @@ type Attributes<T extends HTMLElement> = {
   spellcheck?: boolean
   onInput?: (event: TargetedEvent<T>) => void
   onChange?: (event: TargetedEvent<T>) => void
-  /** Takes the focus when it appears. */
-  takesFocus?: boolean
 }
 type TextFieldProps = Labelled &
   Attributes<HTMLInputElement> & {
+    /** Takes the focus when it appears. The first field of a dialog does without. */
+    takesFocus?: boolean
     type?: 'text' | 'email' | 'url' | 'color' | 'date' | 'datetime-local' | 'password'
     min?: string
     minLength?: number
@@ -84,7 +84,10 @@ type TextFieldProps = Labelled &
 
 export function TextField({ label, hint, problem, takesFocus, ...own }: TextFieldProps) {
   const input: object = own // an input of each type has its own attributes
-  const element = useFocus<HTMLInputElement>(takesFocus)
+  const element = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (takesFocus) element.current?.focus()
+  }, [])
   return (
     <Field label={label} hint={hint} name={own.name} problem={problem}>
       {(attributes) => <input {...input} ref={element} {...attributes} />}
@@ -92,10 +95,8 @@ export function TextField({ label, hint, problem, takesFocus, ...own }: TextFiel
   )
 }
 
-type EmailFieldProps = Partial<Labelled> & { takesFocus?: boolean }
-
 /** The address of a login. */
-export const EmailField = (field: EmailFieldProps) => (
+export const EmailField = (field: Partial<Labelled>) => (
   <TextField
     label={texts.kit.email}
     {...field}
@@ -109,7 +110,6 @@ export const EmailField = (field: EmailFieldProps) => (
 type PasswordFieldProps = Partial<Labelled> & {
   name: string
   isNew?: boolean
-  takesFocus?: boolean
 }
 
 export function PasswordField({ isNew = false, ...field }: PasswordFieldProps) {
@@ -141,11 +141,10 @@ export const CodeField = ({ hint = texts.kit.codeHint, ...field }: CodeFieldProp
 
 type TextAreaProps = Labelled & Attributes<HTMLTextAreaElement> & { rows: number }
 
-export function TextArea({ label, hint, problem, takesFocus, ...area }: TextAreaProps) {
-  const element = useFocus<HTMLTextAreaElement>(takesFocus)
+export function TextArea({ label, hint, problem, ...area }: TextAreaProps) {
   return (
     <Field label={label} hint={hint} name={area.name} problem={problem}>
-      {(attributes) => <textarea dir="auto" {...area} ref={element} {...attributes} />}
+      {(attributes) => <textarea dir="auto" {...area} {...attributes} />}
     </Field>
   )
 }
@@ -223,14 +222,6 @@ export const CheckBox = ({ label, isOn, change }: CheckBoxProps) => (
     {label}
   </label>
 )
-
-function useFocus<T extends HTMLElement>(isWanted = false) {
-  const element = useRef<T>(null)
-  useEffect(() => {
-    if (isWanted) element.current?.focus()
-  }, [])
-  return element
-}
 
 const pauseMilliseconds = 250
 

@@ -105,7 +105,6 @@ const askForName = (name: string, change: (body: ProfileUpdate) => Promise<void>
         defaultValue={name}
         maxLength={80}
         required
-        takesFocus
       />
     ),
     submit: (given) => change({ display_name: String(given.get('display_name')) }),
@@ -116,7 +115,7 @@ async function askForAddress() {
     ...words.address,
     fields: (
       <>
-        <TextField label={words.address.label} name="new_email" type="email" required takesFocus />
+        <TextField label={words.address.label} name="new_email" type="email" required />
         <PasswordField name="password" />
       </>
     ),
@@ -139,7 +138,7 @@ const changePassword = () =>
       <>
         {/* For password managers. */}
         <input type="email" autocomplete="username" value={user.value?.email} hidden readOnly />
-        <PasswordField label={words.currentPassword} name="current_password" takesFocus />
+        <PasswordField label={words.currentPassword} name="current_password" />
         <PasswordField label={words.newPassword} name="new_password" isNew />
       </>
     ),

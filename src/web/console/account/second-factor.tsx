@@ -103,7 +103,7 @@ async function renewCodes() {
 
 const ProofFields = ({ codeHint }: { codeHint?: string }) => (
   <>
-    <PasswordField name="password" takesFocus />
+    <PasswordField name="password" />
     <CodeField hint={codeHint} />
   </>
 )

@@ -262,7 +262,6 @@ const edit = ({ ticketId, note }: NoteProps) =>
         maxLength={10_000}
         defaultValue={note.body}
         required
-        takesFocus
       />
     ),
     async submit(given) {

@@ -314,14 +314,7 @@ const askToResolve = ({ id, message_id }: ReportDetail) =>
     ...words.resolve,
     text: message_id === null ? words.resolve.text : words.resolve.textOfMessage,
     fields: (
-      <TextArea
-        label={words.note}
-        hint={words.noteHint}
-        name="note"
-        rows={4}
-        maxLength={2_000}
-        takesFocus
-      />
+      <TextArea label={words.note} hint={words.noteHint} name="note" rows={4} maxLength={2_000} />
     ),
     submit(given) {
       const note = String(given.get('note')).trim()
