@@ -10,7 +10,7 @@ import type {
 } from '../../../client/src/contract.ts'
 import { ApiError } from '../../../client/src/errors.ts'
 import type { Attempt } from '../kit/form.tsx'
-import { idIn } from '../kit/list.tsx'
+import { idOf } from '../kit/list.tsx'
 import { toast } from '../kit/toast.tsx'
 import { client, opened, request, user } from './session.ts'
 
@@ -251,7 +251,7 @@ export function patchItem<R extends ListedRoute>(
 ): void {
   for (const entry of lists[route]?.values() ?? []) {
     update(entry, (all) => {
-      const at = all.items.findIndex((item) => idIn(item) === id)
+      const at = all.items.findIndex((item) => idOf(item) === id)
       const item = all.items[at]
       if (!item) return all
       return {
@@ -274,7 +274,7 @@ export type List<T> = State<T[]> & {
   reload: () => void
   retry: () => void
 }
-type ListOptions<T> = QueryOptions & { limit?: number; idOf?: (item: T) => unknown }
+type ListOptions = QueryOptions & { limit?: number }
 
 /** The list adds `limit` and `cursor` to the query. */
 type ListInput<R extends ListedRoute> = Input<R> & { query?: object }
@@ -284,7 +284,7 @@ type ListInput<R extends ListedRoute> = Input<R> & { query?: object }
 export function useList<R extends ListedRoute>(
   route: R,
   input: ListInput<R> | undefined,
-  { limit = pageSize, idOf = idIn, ...options }: ListOptions<Item<R>> = {},
+  { limit = pageSize, ...options }: ListOptions = {},
 ): List<Item<R>> {
   const page = (given: ListInput<R>, cursor: string | null, signal?: AbortSignal) => {
     const { query }: { query?: object } = given
@@ -299,7 +299,7 @@ export function useList<R extends ListedRoute>(
       isLive: false,
       async read(signal, before) {
         let all: Pages<Item<R>> = { items: [], cursor: null, count: 0 }
-        do all = joined(all, await page(given, all.cursor, signal), idOf)
+        do all = joined(all, await page(given, all.cursor, signal))
         while (all.cursor !== null && all.count < Math.min(before?.count ?? 1, mostPages))
         return all
       },
@@ -319,7 +319,7 @@ export function useList<R extends ListedRoute>(
     failure.current = undefined
     try {
       const next = await page(input, cursor)
-      update(entry, (all) => (all.cursor === cursor ? joined(all, next, idOf) : all))
+      update(entry, (all) => (all.cursor === cursor ? joined(all, next) : all))
     } catch (error) {
       failure.current = { cursor, error }
       update(entry, (all) => ({ ...all }))
@@ -342,11 +342,7 @@ export function useList<R extends ListedRoute>(
 }
 
 /** Rows that moved down since the last page was read come a second time. */
-function joined<T extends object>(
-  all: Pages<T>,
-  page: CursorPage<T>,
-  idOf: (item: T) => unknown,
-): Pages<T> {
+function joined<T extends object>(all: Pages<T>, page: CursorPage<T>): Pages<T> {
   const known = new Set(all.items.map(idOf))
   const items = [...all.items, ...page.data.filter((item) => !known.has(idOf(item)))]
   return { items, cursor: page.pagination.cursor, count: all.count + 1 }

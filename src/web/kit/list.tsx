@@ -137,15 +137,17 @@ type RowListProps<T> = {
   /** Shown when the list is empty. */
   empty: ComponentChildren
   render: (item: T) => ComponentChildren
-  idOf?: (item: T) => string
 }
 
-/** Nearly all rows have an id. */
-export const idIn = (item: object): string => ('id' in item ? String(item.id) : '')
+/** Only broadcasts have no `id`. */
+export function idOf(item: object): string {
+  if ('id' in item) return String(item.id)
+  return 'broadcast_id' in item ? String(item.broadcast_id) : ''
+}
 
 /** A list with rows of any height and a button that loads more. */
 export function RowList<T extends object>(props: RowListProps<T>) {
-  const { label, list, empty, render, idOf = idIn } = props
+  const { label, list, empty, render } = props
   const { items, error, hasMore, loadMore, retry } = list
   const { frame, onFocusIn, expectMore } = useFocusAfterRemoval(items.map(idOf))
   function showMore() {

@@ -359,14 +359,12 @@ function DataFields({ problems }: { problems: Record<string, string> }) {
 }
 
 function History() {
-  const idOf = ({ broadcast_id }: AnnouncementProgress) => broadcast_id
-  const list = useList(history, {}, { limit: 20, idOf })
+  const list = useList(history, {}, { limit: 20 })
   return (
     <Section title={words.history} level={2}>
       <RowList
         label={words.history}
         list={list}
-        idOf={idOf}
         empty={<Empty icon={Megaphone} {...words.none} />}
         render={(item) => <Sent item={item} />}
       />
