@@ -352,7 +352,7 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     await page.reload()
     await left.panel.getByText('This page has a fault').waitFor()
     ignoreError(/^Invalid time value$/)
-    await page.unrouteAll()
+    await page.unrouteAll({ behavior: 'wait' }) // the other person's answer may be on its way
     await page.reload()
     await left.tab('Chat').click()
     await left.panel.locator('.item a').click()
