@@ -60,7 +60,7 @@ async function askForLink() {
   const email = await askForm({
     title: words.forgot,
     text: words.forgotText,
-    action: words.mailLink,
+    action: texts.console.account.address.action,
     fields: <EmailField label={words.ownEmail} />,
     async submit(given) {
       const body = { email: String(given.get('email')) }

@@ -88,9 +88,8 @@ function Start() {
 
 /** On a phone only one person is visible. */
 function SideSwitch() {
-  const text = texts.demo
   return (
-    <nav class="segments side-switch" aria-label={text.people}>
+    <nav class="segments side-switch" aria-label={texts.console.areas.people}>
       {sides.map((side) => (
         <SideLink key={side} side={side} />
       ))}

@@ -20,6 +20,7 @@ import { user } from '../session.ts'
 
 const words = texts.console.reports
 const { disable } = texts.console.people
+const { note: noteLabel } = texts.console.desk.composer
 
 const route = 'GET /v1/admin/reports/{id}'
 const listRoute = 'GET /v1/admin/reports'
@@ -314,7 +315,7 @@ const askToResolve = ({ id, message_id }: ReportDetail) =>
     ...words.resolve,
     text: message_id === null ? words.resolve.text : words.resolve.textOfMessage,
     fields: (
-      <TextArea label={words.note} hint={words.noteHint} name="note" rows={4} maxLength={2_000} />
+      <TextArea label={noteLabel} hint={words.noteHint} name="note" rows={4} maxLength={2_000} />
     ),
     submit(given) {
       const note = String(given.get('note')).trim()

@@ -71,7 +71,7 @@ const writeReply = (reply?: CannedReply) =>
           dir="auto"
         />
         <TextArea
-          label={words.reply}
+          label={texts.console.desk.composer.reply}
           name="body"
           rows={8}
           defaultValue={reply?.body ?? ''}

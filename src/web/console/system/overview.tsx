@@ -11,6 +11,7 @@ import { Traffic } from './chart.tsx'
 
 const words = texts.console.system.overview
 const jobs = texts.console.system.jobs
+const { channels } = texts.console.people.deliveries
 
 export function Overview() {
   const system = useQuery('GET /v1/admin/system', {}, { every: 30 })
@@ -124,7 +125,7 @@ function DeliveryStates({ system }: { system: System }) {
   return (
     <Section title={words.deliveries} level={2}>
       <ul class="entries">
-        <DeliveryState name={words.mail} state={system.mail} unset={words.mailUnset} />
+        <DeliveryState name={channels.email} state={system.mail} unset={words.mailUnset} />
         <DeliveryState name={words.push} state={system.push} unset={words.pushUnset} />
         <WebhookState webhooks={system.webhooks} />
       </ul>
