@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Field } from './field.tsx'
+import { TextField } from './field.tsx'
 import { ErrorBoundary } from './states.tsx'
 import { fill, texts } from './texts.tsx'
 import { Toasts, topDialog } from './toast.tsx'
@@ -140,17 +140,13 @@ function Confirm({ question, close }: { question: Question; close: (isConfirmed?
       <h2>{title}</h2>
       <p class="soft">{text}</p>
       {typed !== undefined && (
-        <Field label={fill(texts.kit.typeToGoOn, { text: typed })}>
-          {(attributes) => (
-            <input
-              autocomplete="off"
-              spellcheck={false}
-              value={given}
-              onInput={(event) => setGiven(event.currentTarget.value)}
-              {...attributes}
-            />
-          )}
-        </Field>
+        <TextField
+          label={fill(texts.kit.typeToGoOn, { text: typed })}
+          autocomplete="off"
+          spellcheck={false}
+          value={given}
+          onInput={(event) => setGiven(event.currentTarget.value)}
+        />
       )}
       <div class="actions">
         <button type="button" class="button" onClick={() => close()}>

@@ -22,7 +22,7 @@ type FieldProps = {
 }
 
 /** A labelled input: `<Field label="Name">{(attributes) => <input name="name" {...attributes} />}</Field>`. */
-export function Field({ label, hint, name, children, ...given }: FieldProps) {
+function Field({ label, hint, name, children, ...given }: FieldProps) {
   const id = useId()
   const problems = useContext(Problems)
   const problem = given.problem ?? (name && problems[name])
