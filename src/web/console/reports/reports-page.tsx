@@ -41,10 +41,7 @@ export function ReportsPage() {
               label={words.byStatus}
               name="status"
               value={status}
-              options={[
-                ['open', words.views.open],
-                ['resolved', words.views.resolved],
-              ]}
+              options={Object.entries(words.views)}
             />
             <News key={status} status={status} list={list} rows={rows} />
           </div>

@@ -32,10 +32,7 @@ export function Jobs() {
           label={words.byState}
           name="state"
           value={state}
-          options={[
-            ['dead', words.states.dead],
-            ['waiting', words.states.waiting],
-          ]}
+          options={Object.entries(words.states)}
         />
         {list.items.length > 0 && <AllShown items={list.items} />}
       </div>
