@@ -588,7 +588,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     // The second and third have the browser's mark of a repetition.
     for (let times = 0; times < 3; times++) {
       await page.keyboard.down('e')
-      await page.waitForFunction('document.querySelector(".thread .message") !== null')
+      await page.locator('.thread .message').first().waitFor()
     }
     await page.keyboard.up('e')
     await page.getByText('Resolved · Held').first().hover()
