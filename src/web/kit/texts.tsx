@@ -4,7 +4,7 @@ import type { Profile } from '../../../client/src/contract.ts'
 import type en from '../texts/en.json'
 
 /** The texts of the pages, by area. To add one, write it in all five files of `texts`, at the same place. Functions show it
- *  as `texts.console.desk.send`, with values as `fill(texts.…, { name })`, in the form for an amount as
+ *  as `texts.console.desk.undo`, with values as `fill(texts.…, { name })`, in the form for an amount as
  *  `plural(texts.…, amount)`, and with elements as `<Filled text={texts.…} values={{ at: <Time … /> }} />`. */
 export type Texts = typeof en
 export type Language = Profile['locale']
