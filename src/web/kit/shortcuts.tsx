@@ -98,7 +98,9 @@ export async function showShortcuts(): Promise<void> {
           </div>
         ))}
       </dl>
-      <ShortcutsSwitch />
+      <div class="small">
+        <ShortcutsSwitch />
+      </div>
       <div class="actions">
         <button type="button" class="button" onClick={() => close()}>
           {texts.kit.close}
