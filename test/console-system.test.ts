@@ -286,6 +286,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await choose(page, 'Language', 'Deutsch')
     await button('Edit Confirm the address').click()
     await page.locator('.mails input:focus').waitFor()
+    await page.getByText('{link} on a line of its own is a button.').waitFor()
     await page.getByLabel('Subject').fill('{platform}: hallo {x}')
     // It is kept while something else is shown.
     for (const language of ['English', 'Deutsch']) await choose(page, 'Language', language)
@@ -299,7 +300,21 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await page.locator('.mails button:focus', { hasText: 'Edit' }).waitFor()
     await page.reload()
     await page.getByRole('heading', { name: 'Rooms: hallo' }).waitFor()
+    await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+    expect(await page.evaluate(shiftOfLayout)).toBeLessThan(0.1)
     await expectNarrowAccessible(page)
+  })
+
+  testAtLength('a mail with a long word is no wider than a phone', async () => {
+    const ask = await pages.trusted(pages.admin.email)
+    const text = { kind: 'notifications', lang: 'en', body: 'x'.repeat(200) }
+    const { body } = await ask('POST', '/v1/admin/settings/texts/preview', text)
+    // The policy and the styles of a page would count for it, too.
+    await page.goto('about:blank')
+    await page.setViewportSize({ width: 360, height: 640 })
+    await page.setContent(body.html)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await page.goto(`${pages.base}/console/system`)
   })
 
   testAtLength('settings and mails whose response was lost are saved again', async () => {

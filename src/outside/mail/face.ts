@@ -60,7 +60,7 @@ function documentOf({ locale, subject, html }: Shown, settings: ShownSettings, f
     : `<b style="font-size:18px">${name}</b>`
   const button = `style="display:inline-block;padding:12px 20px;background:${accent};color:${textOn(accent)};border-radius:6px;text-decoration:none"`
   const body = html.replaceAll(buttonMark, button)
-  return `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${Bun.escapeHTML(subject)}</title></head><body style="margin:0 auto;padding:24px;max-width:600px;font-family:sans-serif;line-height:1.5"><p>${head}</p>${body}<p style="margin-top:32px;padding-top:12px;border-top:1px solid #888;opacity:.75;font-size:13px">${name}${foot && `<br>${foot}`}</p></body></html>`
+  return `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${Bun.escapeHTML(subject)}</title></head><body style="margin:0 auto;padding:24px;max-width:600px;font-family:sans-serif;line-height:1.5;word-break:break-word"><p>${head}</p>${body}<p style="margin-top:32px;padding-top:12px;border-top:1px solid #888;opacity:.75;font-size:13px">${name}${foot && `<br>${foot}`}</p></body></html>`
 }
 
 /** Black or white, whichever is easier to read on the colour (WCAG 2.2, relative luminance). */

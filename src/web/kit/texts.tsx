@@ -61,8 +61,9 @@ export async function speak(chosen: Language): Promise<void> {
   language.value = chosen
 }
 
+/** A placeholder without a value stays, such as `{link}` in a hint about texts. */
 export function fill(text: string, values: Record<string, string | number>): string {
-  return text.replace(placeholder, (_, name) => String(values[name] ?? ''))
+  return text.replace(placeholder, (whole, name) => String(values[name] ?? whole))
 }
 
 /** The text of a name that the service may have added since, such as a kind of job: `verification_mail`, else in words. */
