@@ -869,6 +869,13 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await row('Donaudampf').waitFor()
   })
 
+  testAtLength('a ticket has room beside the list on a tablet', async () => {
+    const id = await (await customer('Ole')).open('The invoice has a mistake')
+    page = await pages.openConsole(`/console/desk/${id}?view=all`, { width: 1130, height: 800 })
+    await page.getByRole('log').getByText('Ole').waitFor()
+    await expectWholeWords(page)
+  })
+
   testAtLength('a time stands after a name that is written from right to left', async () => {
     const other = await pages.createAdmin('amal@example.com')
     await (await pages.trusted(other.email))('PATCH', '/v1/users/me', { display_name: 'أمل' })

@@ -6,6 +6,7 @@ import {
   choose,
   expectAccessible,
   expectNarrowAccessible,
+  expectWholeWords,
   loseResponse,
   password,
   startPages,
@@ -375,6 +376,9 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
     const { id } = await pages.register('long', name)
     await page.goto(`${pages.base}/console/people/${id}`)
     await page.getByRole('heading', { name }).waitFor()
+    // A tablet has no room for the list beside it.
+    await page.setViewportSize({ width: 800, height: 800 })
+    await expectWholeWords(page)
     await expectNarrowAccessible(page)
     await press('Remove…')
     await page.getByLabel(`Type “${name}” to go on`).waitFor()
@@ -558,6 +562,7 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
             (text) => isForeign(text) || /{(?!name)|undefined/.test(text),
           )
           expect({ path, foreign, beyond }).toEqual({ path, foreign: [], beyond: [] })
+          await expectWholeWords(page)
         }
       },
     )
