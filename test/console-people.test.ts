@@ -251,6 +251,10 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
     await waitFor(async () => (await top()) === left, 'the place in the list')
     await choose(page, 'State', 'Enabled')
     await page.waitForURL('**/people?disabled=false')
+    await page
+      .getByRole('status')
+      .getByText(/^Results: \d+$/)
+      .waitFor()
     await waitFor(async () => (await top()) === 0)
     // Rows are as high as their text, also for people who read larger text.
     const emulation = await page.context().newCDPSession(page)

@@ -1,13 +1,14 @@
 import { ChevronLeft } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Avatar } from '../kit/avatar.tsx'
+import { count } from '../kit/format.ts'
 import { Stale } from '../kit/list.tsx'
 import { navigate, path, query, setQuery, withQuery } from '../kit/router.ts'
 import { type Options, Select } from '../kit/select.tsx'
 import { useShortcut } from '../kit/shortcuts.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
-import { texts } from '../kit/texts.tsx'
+import { fill, texts } from '../kit/texts.tsx'
 import { VirtualList } from '../kit/virtual-list.tsx'
 import type { List } from './data.ts'
 
@@ -106,8 +107,33 @@ type PaneRowsProps<T> = {
   render: (item: T) => ComponentChildren
 }
 
-/** The rows of an area. While another filter loads, the old rows stay. */
 export function PaneRows<T extends { id: string }>(props: PaneRowsProps<T>) {
+  return (
+    <>
+      <Found list={props.list} listKey={props.listKey} />
+      <Rows {...props} />
+    </>
+  )
+}
+
+/** Tells screen readers how many rows another filter or search has found. */
+function Found<T>({ list, listKey }: Pick<PaneRowsProps<T>, 'list' | 'listKey'>) {
+  const known = useRef(listKey)
+  const [text, setText] = useState('')
+  useEffect(() => {
+    if (!list.data || known.current === listKey) return
+    known.current = listKey
+    setText(fill(texts.kit.found, { count: count(list.items.length) + (list.hasMore ? '+' : '') }))
+  }, [list.data, listKey])
+  return (
+    <p class="visually-hidden" role="status">
+      {text}
+    </p>
+  )
+}
+
+/** While another filter loads, the old rows stay. */
+function Rows<T extends { id: string }>(props: PaneRowsProps<T>) {
   const { label, list, listKey, rowRems = twoLinesRems, empty, render } = props
   const { error, hasMore } = list
   const before = useRef<{ key: string; items: T[] }>({ key: listKey, items: [] })
