@@ -24,6 +24,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await page.getByText('Live').waitFor()
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByRole('heading', { name: 'localhost' }).waitFor()
+    expect(await page.title()).toBe('Log in · localhost')
     await page.reload()
     await page.getByRole('button', { name: 'Log in' }).waitFor()
     await expectAccessible(page)
@@ -127,6 +128,18 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await page.getByText('Offline').first().waitFor()
     await pages.start()
     await page.getByText('Live').waitFor()
+  })
+
+  testAtLength('forced colours leave visible where one is', async () => {
+    await pages.openConsole('/console/system')
+    await page.emulateMedia({ forcedColors: 'active' })
+    const links = ['.side nav a', '.tabs a']
+    const marked = `${JSON.stringify(links)}.map((links) => {
+      const colour = (which) => getComputedStyle(document.querySelector(links + which)).backgroundColor
+      return colour('[aria-current]') !== colour(':not([aria-current])')
+    })`
+    expect(await page.evaluate(marked)).toEqual([true, true])
+    await page.emulateMedia({ forcedColors: null })
   })
 
   testAtLength('the chosen light or dark theme is kept', async () => {

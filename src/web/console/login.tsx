@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/errors.ts'
 import { Button } from '../kit/button.tsx'
 import { errorText } from '../kit/errors.ts'
@@ -24,6 +24,9 @@ export function LoginPage() {
       throw refusal
     })
   })
+  useEffect(() => {
+    document.title = `${words.login} · ${platform}`
+  }, [])
   return (
     <main class="login">
       <form class="stack" onSubmit={onSubmit}>

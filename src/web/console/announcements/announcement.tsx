@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { AnnouncementProgress } from '../../../../client/src/contract.ts'
 import { count } from '../../kit/format.ts'
 import { Loaded } from '../../kit/list.tsx'
-import { navigate } from '../../kit/router.ts'
+import { navigate, useTitle } from '../../kit/router.ts'
 import { useShortcut } from '../../kit/shortcuts.tsx'
 import { Filled, fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
@@ -25,6 +25,7 @@ export function AnnouncementDetails({ id }: { id: string }) {
   // The link that led here is gone, so the heading takes the focus.
   useEffect(() => heading.current?.focus(), [])
   useShortcut('u', words.back, () => navigate('/console/announcements'))
+  useTitle(data?.title)
   return (
     <div class="page">
       <header class="row between wrap">
