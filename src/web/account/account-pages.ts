@@ -78,7 +78,7 @@ export function inAccountFrame(html: string, { title, content, locale, settings 
     ? `<p><a href="${Bun.escapeHTML(appUrl)}">${texts[locale].form.back.replace('{platform}', () => name)}</a></p>`
     : ''
   const main = `<main>
-<h1>${title}</h1>
+<h1>${title.replace(/e-mail/i, '<span>$&</span>')}</h1>
 ${content}
 ${back}
 </main>`

@@ -54,7 +54,7 @@ const topBar = (version: string) => html`<header class="top-bar row">
 <h1>API reference</h1>
 <span class="badge number">${version}</span>
 <select class="first-select" name="language" aria-label="Samples"><option value="curl">curl</option><option value="client">Client</option></select>
-<select name="theme" aria-label="Theme"><option value="auto">Automatic</option><option value="light">Light</option><option value="dark">Dark</option></select>
+<select name="theme" aria-label="Theme"><option value="auto">Auto</option><option value="light">Light</option><option value="dark">Dark</option></select>
 </header>`
 
 /** The other groups show their titles only. */
