@@ -56,7 +56,7 @@ function documentOf({ locale, subject, html }: Shown, settings: ShownSettings, f
   const name = Bun.escapeHTML(settings.get('platform_name'))
   const [logo, accent] = [settings.get('logo_url'), settings.get('accent')]
   const head = logo
-    ? `<img src="${Bun.escapeHTML(logo)}" alt="${name}" height="40" style="border:0">`
+    ? `<img src="${Bun.escapeHTML(logo)}" alt="${name}" height="40" style="border:0;max-width:100%;object-fit:contain">`
     : `<b style="font-size:18px">${name}</b>`
   const button = `style="display:inline-block;padding:12px 20px;background:${accent};color:${textOn(accent)};border-radius:6px;text-decoration:none"`
   const body = html.replaceAll(buttonMark, button)
