@@ -25,7 +25,7 @@ export function LoginPage() {
     })
   })
   useEffect(() => {
-    document.title = `${words.login} · ${platform}`
+    document.title = `${texts.kit.login} · ${platform}`
   }, [])
   return (
     <main class="login">
