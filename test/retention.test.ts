@@ -452,6 +452,50 @@ describe('a run', () => {
     })
   })
 
+  test('comes also after a change of a time when the clock was ahead', async () => {
+    await using it = await open()
+    it.clock.advance(30 * day)
+    const { token } = await it.service.login(it.admin.email)
+    it.service.trust(it.admin)
+    await setDays(it.service, { ...it.admin, token }, { message_retention_days: 365 })
+    it.clock.setBack(20 * day)
+    it.clock.advance(day)
+    await waitFor(() => runs(it.service).length === 1)
+  })
+
+  test('comes once a day also around the night in which 03:00 is skipped', async () => {
+    const { TZ: zone = 'UTC' } = process.env
+    using atEnd = new DisposableStack()
+    atEnd.defer(() => Object.assign(process.env, { TZ: zone }))
+    Object.assign(process.env, { TZ: 'Europe/Helsinki' })
+    const clock = createTestClock(Date.parse('2026-03-27T12:00:00Z'))
+    const ran: string[] = []
+    const parts = {
+      settings: { get: () => 30 },
+      write: async (work: () => unknown) => work(),
+      audit: {
+        findLatest: (action: string) =>
+          action === 'retention_run' && { at: Date.parse(ran.at(-1) ?? '2026-03-27T01:00:00Z') },
+        record: () => ran.push(new Date(clock.now()).toISOString()),
+      },
+      clock,
+      log: { info() {}, warn() {} },
+      orm: { $client: new Database(':memory:') },
+    }
+    const aging = { forget: () => undefined, survey: () => [] }
+    const stop = createForgetting(parts as never, { messages: aging, tickets: aging }).start()
+    for (let n = 0; n < 72; n++) {
+      clock.advance(60 * minute)
+      for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+    }
+    stop()
+    expect(ran).toEqual([
+      '2026-03-28T01:00:00.000Z',
+      '2026-03-29T01:00:00.000Z',
+      '2026-03-30T00:00:00.000Z',
+    ])
+  })
+
   test('is foretold by hostline retention --dry-run, which deletes nothing', async () => {
     await using it = await open()
     const run = (...args: string[]) => hostline(['retention', ...args], it.service.directory)

@@ -41,9 +41,9 @@ export function createForgetting(core: Core, agings: Agings) {
   function isDue() {
     const now = clock.now()
     const changedAt = audit.findLatest('setting_changed', Object.values(retentionSettings))?.at ?? 0
-    const ranAt = lastRunAt() ?? 0
-    // A later run is from before the clock was set back.
-    return isOn() && runBefore(now) > Math.max(ranAt > now ? 0 : ranAt, changedAt)
+    // Times more than a day ahead are from before the clock was set back.
+    const known = [lastRunAt() ?? 0, changedAt].filter((at) => at <= now + day)
+    return isOn() && runBefore(now) > Math.max(0, ...known)
   }
 
   async function forget(kind: Kind, isStopping: () => boolean): Promise<number> {
@@ -116,8 +116,8 @@ export function createForgetting(core: Core, agings: Agings) {
 /** The last 03:00 in the server's zone, or so many days after it. */
 function runBefore(now: number, daysLater = 0): number {
   const at = new Date(now)
-  at.setHours(runsAtHour, 0, 0, 0)
-  if (at.getTime() > now) at.setDate(at.getDate() - 1)
-  at.setDate(at.getDate() + daysLater)
-  return at.getTime()
+  const isEarly = at.setHours(runsAtHour, 0, 0, 0) > now
+  at.setDate(at.getDate() + daysLater - Number(isEarly))
+  // Again, because the clock may skip that hour on one of the two days.
+  return at.setHours(runsAtHour, 0, 0, 0)
 }
