@@ -244,6 +244,15 @@ describe('an export', () => {
     await expect(begin()).rejects.toMatchObject({ kind: 'quota_exceeded' })
   })
 
+  test('that has stalled makes way for another also when the clock was set back', async () => {
+    const { clock, begin } = open(Array(1_000).fill('row'))
+    const stalled = await begin()
+    await stalled.next()
+    clock.setBack(3_600_000)
+    const next = await begin()
+    expect((await next.next()).done).toBe(false)
+  })
+
   test('yields to the event loop after 200 rows, skipped rows included', async () => {
     let turns = 0
     const turn = () => void (turns++ < 10 && setImmediate(turn))

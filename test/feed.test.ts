@@ -150,6 +150,10 @@ describe('service keys', () => {
     clock.advance(1_000)
     await feed('GET', `/users/${id}`)
     expect(await lastUsed()).toBe(start + 60_000)
+    // An hour ahead until now.
+    clock.setBack(3_600_000)
+    await feed('GET', `/users/${id}`)
+    expect(await lastUsed()).toBe(clock.now())
   })
 
   test('are in the audit log: creation, use on accounts, revocation', async () => {

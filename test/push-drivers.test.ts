@@ -531,6 +531,16 @@ describe('Web Push', () => {
     expect(web.authorizations).not.toContain(other.authorizations[0])
   })
 
+  test('a VAPID token of a time when the clock was ahead is signed anew', async () => {
+    await using web = await startWebPush()
+    web.clock.advance(3 * 24 * 60 * minuteMilliseconds)
+    await web.push()
+    web.clock.setBack(3 * 24 * 60 * minuteMilliseconds)
+    await web.push()
+    const [ahead, right] = web.authorizations
+    expect(right).not.toBe(ahead)
+  })
+
   test('the longest message that fits arrives complete; a longer one is not sent', async () => {
     await using web = await startWebPush()
     const frame = JSON.stringify({ title: '', body: '', data: { type: note.type } })

@@ -208,6 +208,10 @@ test.concurrent('each week the bucket is restored for a try; a failure is report
   clock.advance(2 * day)
   await waitFor(() => noted.length === 4)
   expect(noted).toEqual(outcomes)
+  // A month ahead until now.
+  clock.setBack(30 * day)
+  clock.advance(8 * day)
+  await waitFor(() => noted.length === 5)
   const mail = await waitFor(() =>
     mails.mails.find(({ raw }) => raw.includes('Subject: The bucket cannot be restored')),
   )

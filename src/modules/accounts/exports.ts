@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Body } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
+import { timeLeft } from '../../lib/clock.ts'
 import { AppError, throttled } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { ManagedUser, Session } from './model.ts'
@@ -55,7 +56,7 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
      *  @param signal of the request
      *  @throws quota_exceeded: one export at a time and five an hour for each user */
     async begin(userId: string, user: object, by: ByUser, signal: AbortSignal) {
-      const wait = (running.get(userId)?.readAt ?? 0) + unreadMilliseconds - clock.now()
+      const wait = timeLeft(running.get(userId)?.readAt, unreadMilliseconds, clock.now())
       if (wait > 0) throw throttled('quota_exceeded', wait)
       const own = { readAt: clock.now() }
       running.set(userId, own)

@@ -1,5 +1,5 @@
 import type { Core } from '../../core.ts'
-import { day, hour } from '../../lib/clock.ts'
+import { day, hour, timeLeft } from '../../lib/clock.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
@@ -22,8 +22,9 @@ const intervalMilliseconds = 7 * day
 export function startDrill(core: Core, drill: Drill, { mailer, listAdmins }: DrillParts) {
   const { clock, log, newId, config, settings } = core
   let isRunning = false
+  let since = clock.now()
   // The first snapshot takes its time.
-  let dueAt = Math.max(clock.now() + hour, (drill.lastAt() ?? 0) + intervalMilliseconds)
+  let pause = Math.max(hour, timeLeft(drill.lastAt(), intervalMilliseconds, since))
 
   async function run() {
     isRunning = true
@@ -32,8 +33,9 @@ export function startDrill(core: Core, drill: Drill, { mailer, listAdmins }: Dri
       (error: Error) => error.message,
     )
     isRunning = false
-    dueAt = clock.now() + (reason === undefined ? intervalMilliseconds : day)
-    drill.note(clock.now(), reason)
+    since = clock.now()
+    pause = reason === undefined ? intervalMilliseconds : day
+    drill.note(since, reason)
     if (reason === undefined) return log.info('the bucket was restored for a try: it is whole')
     log.error('the bucket cannot be restored', { reason })
     const verified = listAdmins().filter(({ emailVerified }) => emailVerified)
@@ -49,7 +51,7 @@ export function startDrill(core: Core, drill: Drill, { mailer, listAdmins }: Dri
   }
 
   return clock.every(hour, () => {
-    if (isRunning || clock.now() < dueAt) return
+    if (isRunning || timeLeft(since, pause, clock.now()) > 0) return
     run().catch((error: unknown) => log.error('the drill could not be recorded', { error }))
   })
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { once } from '../../db/once.ts'
-import { parseTime } from '../../lib/clock.ts'
+import { parseTime, timeLeft } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { getById } from '../../lib/ids.ts'
@@ -45,7 +45,7 @@ export function createServiceKeys(core: Core) {
   function recordUse(key: LiveKey) {
     const { id, lastUsedAt } = key
     const now = clock.now()
-    if (now - lastUsedAt < useIntervalMilliseconds) return
+    if (timeLeft(lastUsedAt, useIntervalMilliseconds, now) > 0) return
     key.lastUsedAt = now
     // Not awaited: after a failure the next use writes again.
     write(() => store.update(id, { lastUsedAt: now })).catch(() => {

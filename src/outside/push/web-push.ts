@@ -6,7 +6,7 @@ import {
   hkdfSync,
   randomBytes,
 } from 'node:crypto'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, timeLeft } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import { outcomeOf, post } from './post.ts'
 import {
@@ -87,7 +87,7 @@ function createAuthorization({ keys, subject, clock }: WebPushOptions) {
     const { origin } = new URL(endpoint)
     const now = clock.now()
     const held = headers.get(origin)
-    if (held && held.madeAt + renewedAfterMilliseconds > now) return held.header
+    if (held && timeLeft(held.madeAt, renewedAfterMilliseconds, now) > 0) return held.header
     const { SignJWT } = await import('jose')
     const token = await new SignJWT()
       .setProtectedHeader({ alg: 'ES256', typ: 'JWT' })
