@@ -145,6 +145,20 @@ describe('a backup', () => {
     ])
   })
 
+  test('in a directory stays when the others have later dates, because the clock was ahead', async () => {
+    const { dataDir } = await filled
+    const directory = at('ahead')
+    mkdirSync(directory)
+    const later = [1, 2, 3].map((day) => `hostline-2999-01-0${day}T00-00-00Z.db`)
+    for (const name of later) writeFileSync(join(directory, name), '')
+    const { exitCode, out } = await run(['backup', directory, '--keep', '3'], dataDir)
+    expect([exitCode, readdirSync(directory).sort()]).toEqual([
+      0,
+      [expect.stringMatching(/^hostline-20/), ...later.slice(1)],
+    ])
+    expect(out).toContain(', checked')
+  })
+
   test('into a file removes what a killed one to the same file left', async () => {
     const { dataDir } = await filled
     const directory = at('again')

@@ -51,7 +51,7 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   const local = files.bucket ? undefined : join(dataDir, filesDirectory)
   removeLeft(target, terminal)
   const missing = await backUp(dataDir, target, local)
-  if (isDirectory) remove(operand, superseded(operand, kept), terminal)
+  if (isDirectory) remove(operand, superseded(readdirSync(operand), target, kept), terminal)
   await recordBackup(target, terminal)
   terminal.out(`${target}: ${Math.ceil(statSync(target).size / 1_024)} KiB, checked`)
   if (isDirectory && config.backupBucket) await copyToBucket(target, kept, config.backupBucket)
@@ -105,7 +105,7 @@ async function recordBackup(file: string, terminal: Terminal) {
 async function copyToBucket(file: string, kept: number, bucket: Bucket) {
   const store = openBucket(bucket)
   await store.put(basename(file), Bun.file(file))
-  for (const name of (await namesIn(store)).slice(0, -kept)) await store.delete(name)
+  for (const name of superseded(await namesIn(store), file, kept)) await store.delete(name)
 }
 
 async function namesIn({ list }: OpenBucket): Promise<string[]> {
@@ -148,9 +148,16 @@ async function fetchBackup(wanted: string, directory: string, bucket?: Bucket): 
 const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db$/
 const partial = /^(?<target>.*)\.(?<pid>\d+)\.partial(-\w+)?$/
 
-function superseded(directory: string, kept: number): string[] {
-  const names = readdirSync(directory).filter((name) => dated.test(name))
-  return names.sort().slice(0, -kept)
+/** All but the newest dated backups. Those with a later date than the one just made are older: the clock was set back. */
+function superseded(names: string[], made: string, kept: number): string[] {
+  const sorted = names
+    .filter((name) => dated.test(name))
+    .sort()
+    .reverse()
+  const { later = [], others = [] } = Object.groupBy(sorted, (name) =>
+    name > basename(made) ? 'later' : 'others',
+  )
+  return [...others, ...later].slice(kept)
 }
 
 /** Removes what killed backups of the same file, or of dated ones, have left. In a container each process may have the same
