@@ -1,9 +1,10 @@
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, expect, spyOn, test } from 'bun:test'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'bun'
 import { type Clock, minute } from '../src/lib/clock.ts'
 import { decodeEntry, encodeEntry } from '../src/replication/log.ts'
+import { createSnapshotKeeper } from '../src/replication/snapshot-keeper.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { testAtLength } from './support/faults.ts'
@@ -208,6 +209,19 @@ testAtLength.concurrent(
     expect(await codes()).not.toContain('replica_unrestorable')
   },
 )
+
+test.concurrent('a lost snapshot whose replacement failed is tried again although the clock was set back', async () => {
+  const node = { log: { warn() {} }, databasePath: '/nowhere' }
+  const keeper = createSnapshotKeeper(node as never, {} as never, () => {})
+  keeper.start(true)
+  keeper.pinIfDue({} as never)
+  expect(keeper.isUrgent()).toBe(false)
+  await waitFor(() => {
+    using _ = spyOn(Date, 'now').mockReturnValue(0)
+    return keeper.isUrgent()
+  }, 'the next try')
+  keeper.stop()
+})
 
 testAtLength.concurrent(
   'a foreign object at the end of the log keeps no single server from starting',

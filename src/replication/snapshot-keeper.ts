@@ -1,6 +1,6 @@
 import { type PinnedPages, pinPages } from '../db/pinned-pages.ts'
 import type { WalReader } from '../db/wal-reader.ts'
-import { day, hour } from '../lib/clock.ts'
+import { day, hour, timeLeft } from '../lib/clock.ts'
 import type { Appender } from './appender.ts'
 import type { LogPosition } from './log.ts'
 import type { Node } from './node.ts'
@@ -102,24 +102,26 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
 
   function postpone(error: unknown) {
     log.warn('no snapshot was taken, or old ones could not be removed', { error })
-    notBefore = Date.now() + (isMissing ? urgentRetryMilliseconds : retryMilliseconds)
+    notBefore = performance.now() + (isMissing ? urgentRetryMilliseconds : retryMilliseconds)
     request?.reject(error)
     request = undefined
   }
 
   const isUrgent = () =>
-    !isRunning && !isStopped && (request !== undefined || (isMissing && Date.now() >= notBefore))
+    !isRunning &&
+    !isStopped &&
+    (request !== undefined || (isMissing && performance.now() >= notBefore))
 
   /** Whether enough has been written since the newest snapshot. */
   function isDue(): boolean {
     if (isUrgent()) return true
-    if (isRunning || isStopped || !newest || Date.now() < notBefore) return false
+    if (isRunning || isStopped || !newest || performance.now() < notBefore) return false
     const { place, at, pieces } = newest.manifest
     return (
       appender.next().position - place.position >=
         Math.max(leastObjects, pieces.length * objectsPerPiece) ||
       counts.bytes - bytesBefore >= Math.max(leastBytes, newest.bytes) ||
-      Date.now() - at >= day
+      timeLeft(at, day, Date.now()) === 0
     )
   }
 
@@ -136,7 +138,7 @@ export function createSnapshotKeeper(node: Node, appender: Appender, wakeUp: () 
     try {
       const taken = await uploadSnapshot(bucket, pinned, { place, isBase: false, afterPiece: rest })
       keep(taken)
-      if (isRequested || Date.now() - trimmedAt > hour) {
+      if (isRequested || timeLeft(trimmedAt, hour, Date.now()) === 0) {
         trimmedAt = Date.now()
         await trim(node, trimmedAt - settings.keepMilliseconds)
       }
