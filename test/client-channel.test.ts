@@ -11,6 +11,7 @@ import {
 } from './support/clients.ts'
 import { hang, refusal } from './support/fault-proxy.ts'
 import type { TestService } from './support/service.ts'
+import { createTestTimers } from './support/timers.ts'
 import { waitFor, waitOut } from './support/wait.ts'
 
 const { startChat, startPair } = clientsOfFile()
@@ -528,6 +529,15 @@ describe('a channel', () => {
     const { accessToken } = storedSession(storage)
     expect(accessToken).not.toBe(first)
     expect(toServer).toEqual([{ type: 'auth', token: accessToken }])
+  })
+
+  test('waits for no longer than timers can when the clock of the device was two months ahead', async () => {
+    const { now, after, waiting } = createTestTimers()
+    let ahead = 60 * 86_400_000
+    await using chat = await startChat({ timers: { now: () => now() + ahead, after } })
+    ahead = 0
+    await openChannel(chat.client)
+    expect(Math.max(...waiting())).toBeLessThan(2 ** 31)
   })
 
   test('calls no removed handler, and none after close', async () => {

@@ -124,7 +124,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
 
   function retryLater(code?: number) {
     const floor = code === slowDownCode ? slowDownMilliseconds : 0
-    cancelRetry = timers.after(floor + backoff.next(), () => void open())
+    cancelRetry = timers.after(floor + backoff.next(), open)
     setStatus('waiting', code)
   }
 
@@ -155,7 +155,8 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   function planRenewal() {
     cancelRenewal()
     const due = (session.current()?.expiresAt ?? 0) - renewalMilliseconds - timers.now()
-    cancelRenewal = timers.after(Math.max(due, shortestRenewalPause), async () => {
+    // A timer of 25 days fires at once, and the clock of the device may have been ahead.
+    cancelRenewal = timers.after(Math.max(due % 1e9, shortestRenewalPause), async () => {
       await session.token().catch(() => {})
       if (status === 'open') planRenewal()
     })
