@@ -283,6 +283,28 @@ test('commands ban, show people and their sessions, log them out, and read the a
   expect(checked).toContainEqual({ subject: 'TLS', state: 'ok', message: 'off' })
 })
 
+test('a ban of a network that is removed while it ends sessions ends no more', async () => {
+  const ada = await service.register('spared')
+  Object.assign(root, await service.login(root.email))
+  service.trust(root)
+  service.sqlite.run(
+    `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+     INSERT INTO sessions (id, user_id, ip, created_at, last_used_at)
+     SELECT printf('Y%025d', i), ?1, '192.0.6.1', ?2, ?2 FROM n`,
+    [ada.id, clock.now()],
+  )
+  let removing: ReturnType<typeof asRoot> | undefined
+  using _ = spyOn(service.hub, 'closeSession').mockImplementationOnce(() => {
+    removing = asRoot('GET', bans).then(({ body }) =>
+      asRoot('DELETE', `${bans}/${body.data[0].id}`),
+    )
+  })
+  expect((await asRoot('POST', bans, { kind: 'network', value: '192.0.6.0/24' })).status).toBe(201)
+  expect((await removing)?.status).toBe(204)
+  const left = "SELECT count(*) AS n FROM sessions WHERE id LIKE 'Y%' AND revoked_at IS NULL"
+  expect(service.sqlite.query<{ n: number }, []>(left).get()?.n).toBeGreaterThan(1_000)
+})
+
 test('a ban of a network passes over ended sessions in short writes', async () => {
   const ada = await service.register('ended')
   Object.assign(root, await service.login(root.email))

@@ -158,7 +158,9 @@ export function createBans(core: Core, parts: AccountParts) {
         noteChange('ban_added', added, by)
         return added
       })
-      const end = (limit: number, last?: string) => endSome(value, limit, last)
+      // It may be removed meanwhile.
+      const end = (limit: number, last?: string) =>
+        bans.has(row.id) ? endSome(value, limit, last) : undefined
       if (kind === 'network') await inPieces(write, end, { size: examinedPerWrite })
       return row
     },
