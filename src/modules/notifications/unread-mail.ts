@@ -1,6 +1,6 @@
 import type { Core } from '../../core.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
-import { minute } from '../../lib/clock.ts'
+import { minute, timeLeft } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import { texts } from '../../lib/i18n.ts'
 import { createLru } from '../../lib/lru.ts'
@@ -85,7 +85,8 @@ export function createUnreadMail(core: Core, parts: NotificationParts) {
     const unread = person && unreadMessages.findMailable(userId)
     if (!unread) return undefined
     const now = clock.now()
-    const wait = Math.max(unread.since + delay() - now, quietFor(person.quietHours, now))
+    const pause = timeLeft(unread.since, delay(), now)
+    const wait = Math.max(pause, quietFor(person.quietHours, now))
     if (wait > 0) return { wait, person, unread }
     present.delete(userId)
     unreadMessages.updateMailed(userId, { isMailed: true })
