@@ -173,6 +173,20 @@ describe('the audit log', () => {
     expect((await search('from=yesterday')).error.details).toEqual({ from: expect.any(String) })
   })
 
+  test('is searched by the time of its entries also after the clock took local time for UTC', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const root = await service.registerAs('admin', 'root')
+    clock.advance(14 * 3_600_000)
+    await service.login(root.email)
+    clock.setBack(14 * 3_600_000)
+    const ada = await service.register('ada')
+    const to = new Date(clock.now() + 1).toISOString()
+    const path = `/v1/admin/audit-log?to=${to}&target_id=${ada.id}`
+    const { body } = await service.call('GET', path, { token: root.token })
+    expect(actions(body)).toEqual(['user_registered'])
+  })
+
   test('names the users, as long as their accounts exist', async () => {
     await using log = await openLog()
     const { search, root, ada, service } = log

@@ -67,8 +67,9 @@ export type AuditFilter = {
   to?: number | undefined
 }
 
-/** More than the time in a row's id and its `at` ever differ: the clock is read twice. */
-const slackMilliseconds = hour
+/** By how much the time in a row's id may differ from `at`: ids rise also when the clock was set back, which is by up to 14
+ *  hours if it took local time for UTC. */
+const slackMilliseconds = day
 
 // ULIDs order by time, so the primary key serves as the time index. The unary plus stops SQLite from choosing another one,
 // and `at` is read only of the rows near the bounds: a count needs the index alone.
