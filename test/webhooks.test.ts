@@ -19,6 +19,7 @@ import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { desk, own } from './support/desk.ts'
+import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { type Person, startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
@@ -535,7 +536,7 @@ describe('a failing delivery', () => {
 
   test('that a stop breaks off costs no attempt: it is sent after the next start', async () => {
     const webhook = { id: 'w', url: 'https://example.com/in', disabledAt: null }
-    const deliver = createDeliveries({} as never, {
+    const deliver = createDeliveries({ clock: createTestClock() } as never, {
       store: { find: () => webhook, hasExternalIds: () => false } as never,
       send: async () => Promise.reject(new Error('aborted')),
       notify() {},
@@ -623,6 +624,31 @@ describe('an endpoint', () => {
     })
     expect(kept).toHaveLength(3)
     expect(kept[0].response).toBe('not sent: the webhook is switched off')
+  })
+
+  test('that failed before the machine was off for a week has an hour after the start', async () => {
+    using directory = temporaryDirectory()
+    const environment = { WEBHOOK_PRIVATE: 'true' }
+    await using own = await startHost({ environment, dataDir: directory.path })
+    await using receiver = startReceiver({ status: 503 })
+    await own.create(receiver.url, ['message.created'])
+    await own.talk()
+    await waitFor(() => own.waiting().length === 1)
+    const { clock } = own
+    await own.service.stop()
+    clock.advance(7 * day)
+    await using again = await startService({ clock, environment, dataDir: directory.path })
+    const isOff = () =>
+      again.sqlite.query('SELECT 1 FROM webhooks WHERE disabled_at IS NULL').get() === null
+    const tried = (count: number) =>
+      waitFor(() => {
+        clock.advance(500)
+        return again.sqlite.query('SELECT 1 FROM outbox WHERE attempts = ?').get(count) !== null
+      })
+    await tried(2)
+    expect(isOff()).toBe(false)
+    clock.advance(hour)
+    await waitFor(isOff)
   })
 
   test('at a new address has five days of its own', async () => {

@@ -1,7 +1,7 @@
 import { isObject } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
-import { day, hour, minute, retryAfterMilliseconds } from '../../lib/clock.ts'
+import { day, hour, minute, retryAfterMilliseconds, timeLeft } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { Answer } from '../../outside/exchange.ts'
@@ -15,6 +15,9 @@ export type Outcome = { status: number | null; retryAfter: string | null; text: 
 
 const delays = [5_000, 5 * minute, 30 * minute, ...[2, 5, 10, 14, 20, 24].map((n) => n * hour)]
 const disableAfterMilliseconds = 5 * day
+/** None is disabled for that in this time after a start: the machine may have been off for days, or is restored, and the
+ *  endpoint starts with it. */
+const startMilliseconds = hour
 const gone = 410
 
 export const isSuccess = ({ status }: Outcome) => status !== null && status >= 200 && status < 300
@@ -26,6 +29,7 @@ export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
 export function createDeliveries(core: Core, parts: WebhookParts) {
   const { store, send, notify, others, reload } = parts
   const { afterCommit, audit, clock, log } = core
+  const startedAt = clock.now()
 
   const job: JobHandler<'webhook_delivery'> = async (payload, run) => {
     const { event } = payload
@@ -78,10 +82,12 @@ export function createDeliveries(core: Core, parts: WebhookParts) {
     const { failingSince } = webhook
     const failingMilliseconds = failingSince === null ? 0 : clock.now() - failingSince
     if (status === gone) disable(webhook, 'it responded with 410')
-    else if (failingMilliseconds >= disableAfterMilliseconds)
+    else if (failingMilliseconds >= disableAfterMilliseconds && !isStarting())
       disable(webhook, 'every delivery failed for five days')
     else if (failingSince === null) store.update(id, { failingSince: clock.now() })
   }
+
+  const isStarting = () => timeLeft(startedAt, startMilliseconds, clock.now()) > 0
 
   function disable(webhook: WebhookRow, reason: string) {
     const { id } = webhook
