@@ -645,6 +645,8 @@ describe('a service key', () => {
         expires_at: 'must be an ISO 8601 time with a time zone',
       })
     }
+    const past = await service.call('POST', '/v1/admin/service-keys', { token, body })
+    expect(past.body.error?.details).toEqual({ expires_at: 'must be in the future' })
   })
 
   test('sets the roles of users and hosts, but creates no admins', async () => {

@@ -30,7 +30,9 @@ export const NewServiceKey = Body('NewServiceKey', {
     minItems: 1,
     description: `The operations allowed for the key. \`${allScopes}\` means all scopes except \`sessions\`, which logs people in, and \`messages_as\`, which writes in their name.`,
   }),
-  expires_at: Maybe(Time({ description: 'When the key expires: ISO 8601 with a time zone.' })),
+  expires_at: Maybe(
+    Time({ description: 'When the key expires, in the future: ISO 8601 with a time zone.' }),
+  ),
 })
 export type NewServiceKey = Static<typeof NewServiceKey>
 

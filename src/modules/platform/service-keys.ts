@@ -3,7 +3,7 @@ import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { once } from '../../db/once.ts'
 import { parseTime, timeLeft } from '../../lib/clock.ts'
-import { AppError } from '../../lib/errors.ts'
+import { AppError, invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { getById } from '../../lib/ids.ts'
 import type { ServicePrincipal } from '../../lib/principal.ts'
@@ -72,8 +72,11 @@ export function createServiceKeys(core: Core) {
         (scope) =>
           scopes.includes(scope) || (!acting.includes(scope) && scopes.includes(allScopes)),
       )
-      const content = { name, scopes: granted, expiresAt: parseTime(expires_at ?? '') ?? null }
+      const expiresAt = parseTime(expires_at ?? '') ?? null
+      const content = { name, scopes: granted, expiresAt }
       const make = () => {
+        if (expiresAt !== null && expiresAt <= clock.now())
+          throw invalidField('expires_at', 'in_the_past')
         const id = newId()
         const target = { type: 'service_key', id } as const
         const details = { name, scopes: granted.join(' ') }
