@@ -67,7 +67,6 @@ export type Substitutes = {
   clock?: Clock
   /** Replaces `fdatasync` of the wal; receives the real one. */
   sync?: (real: () => Promise<void>) => Promise<void>
-  maxPendingWrites?: number
   metricsSharedMilliseconds?: number
   fileStorage?: FileStorage
   freeBytes?: () => number
@@ -117,7 +116,6 @@ export async function openService(
     },
     onFatal,
     sync: substitutes.sync ?? replica?.sync,
-    maxPending: substitutes.maxPendingWrites,
   })
   replica?.begin()
   const { afterCommit } = storage

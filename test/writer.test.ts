@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type CheckpointReply, createCheckpointer } from '../src/db/checkpointer.ts'
 import { openForServer } from '../src/db/open.ts'
 import { openWal } from '../src/db/storage.ts'
-import { createWriter, type WriterOptions } from '../src/db/writer.ts'
+import { createWriter, mostPending, type WriterOptions } from '../src/db/writer.ts'
 import type { AppError } from '../src/lib/errors.ts'
 import { migratedDirectory } from './support/database.ts'
 import { startService } from './support/service.ts'
@@ -305,7 +305,7 @@ describe('waiting for the disk', () => {
   test('a pong waits for every read mark before it, also when a later one is refused at once', async () => {
     let disk: ReturnType<typeof heldBackSync> | undefined
     const sync = (real: () => Promise<void>) => disk?.sync() ?? real()
-    await using service = await startService({ listen: true, sync, maxPendingWrites: 1 })
+    await using service = await startService({ listen: true, sync })
     const { a, b, conversationId } = await service.pair()
     await service.say(a, conversationId, 'hello')
     const bob = await service.connect(b)
@@ -313,6 +313,7 @@ describe('waiting for the disk', () => {
     const mark = { type: 'read', conversation_id: conversationId }
     bob.send(mark)
     while (disk.running === 0) await turns(1)
+    for (let n = 0; n < mostPending; n++) void service.write(() => {}).catch(() => {})
     for (const frame of [mark, { type: 'ping' }, { type: 'unknown' }]) bob.send(frame)
     expect(await bob.next('error')).toMatchObject({ request: { type: 'read' } })
     expect(await bob.next('error')).toMatchObject({ request: { type: 'unknown' } })

@@ -18,13 +18,12 @@ type StorageOptions = {
   onFatal: (error: unknown) => void
   /** Replaces `fdatasync` of the wal; receives the real one. */
   sync?: ((real: () => Promise<void>) => Promise<void>) | undefined
-  maxPending?: number | undefined
 }
 
 export type Storage = ReturnType<typeof openStorage>
 
 export function openStorage(connection: Connection, options: StorageOptions) {
-  const { log, worker, counts, onFatal, sync, maxPending } = options
+  const { log, worker, counts, onFatal, sync } = options
   const { sqlite, path } = connection
   const wal = openWal(path)
   const checkpointer = createCheckpointer({
@@ -47,7 +46,6 @@ export function openStorage(connection: Connection, options: StorageOptions) {
     onSync: counts.synced,
     onFatal,
     log,
-    maxPending,
   })
 
   return {

@@ -28,7 +28,7 @@ export type WriterOptions = {
   /** A sync failed: durability cannot be guaranteed any more, so the process must end. */
   onFatal: (error: unknown) => void
   log: Log
-  maxPending?: number | undefined
+  maxPending?: number
   maxBatchMilliseconds?: number
 }
 
@@ -41,12 +41,13 @@ type Task = {
 }
 
 const maxBatch = 256
+export const mostPending = 10_000
 const retryAfterSeconds = 1
 
 /** Group commit: the writes queued in one turn of the event loop form one transaction. The sync runs on another thread
  *  while the next batch is gathered and committed. */
 export function createWriter(options: WriterOptions) {
-  const { sqlite, sync, onCommit, onFatal, log, maxPending = 10_000 } = options
+  const { sqlite, sync, onCommit, onFatal, log, maxPending = mostPending } = options
   // Limits each turn of the loop, regardless of the length of the queue and of single writes.
   const { maxBatchMilliseconds = 5 } = options
   const beginReads = sqlite.prepare('BEGIN')

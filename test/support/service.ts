@@ -170,6 +170,7 @@ export async function startService(options: Options = {}) {
     base,
     directory: directory.path,
     hub: service.core.hub,
+    write: service.core.write,
     events: service.core.events,
     accounts: service.accounts,
     app: service.app,
