@@ -106,15 +106,16 @@ describe('push tokens', () => {
     expect(kept).toEqual(['tablet', 'phone'])
   })
 
-  test('end with the session that registered them', async () => {
+  test('end with the session that registered them, and take no room on a page', async () => {
     const service = await anyService()
     const phone = await service.register()
     const laptop = await service.login(phone.email)
-    await registerDevice(service, phone, 'phone')
     const kept = await registerDevice(service, laptop, 'laptop')
+    await registerDevice(service, phone, 'phone')
     const body = { refresh_token: phone.refreshToken }
     await service.call('POST', '/v1/auth/logout', { token: phone.token, body })
-    expect(await devicesOf(service, laptop)).toEqual([kept.body])
+    const page = await service.call('GET', `${tokens}?per_page=1`, laptop)
+    expect([page.body.data, page.body.pagination.total]).toEqual([[kept.body], 1])
   })
 
   test.each([

@@ -1,16 +1,6 @@
-import {
-  and,
-  desc,
-  eq,
-  exists,
-  getTableColumns,
-  isNotNull,
-  isNull,
-  notInArray,
-  type SQL,
-} from 'drizzle-orm'
+import { and, desc, eq, exists, isNotNull, notInArray, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { pushTokens, sessions, users } from '../../db/schema.ts'
+import { pushTokens, sessions } from '../../db/schema.ts'
 import { listById } from '../../db/statements.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 
@@ -21,20 +11,14 @@ export type PushTokenStore = ReturnType<typeof createPushTokenStore>
 
 /** A token is live while its session is open and its user enabled; other tokens are neither listed nor used. */
 export function createPushTokenStore(orm: Orm) {
-  const isLive = and(isNull(sessions.revokedAt), isNull(users.disabledAt))
+  // Subqueries take a tenth of the time of joins.
+  const isLive = `(SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)
+    AND (SELECT disabled_at IS NULL FROM users WHERE id = user_id)`
   const ofUser = (userId: string) => eq(pushTokens.userId, userId)
-  const selectLive = (which: SQL | undefined) =>
-    orm
-      .select(getTableColumns(pushTokens))
-      .from(pushTokens)
-      .innerJoin(sessions, eq(sessions.id, pushTokens.sessionId))
-      .innerJoin(users, eq(users.id, pushTokens.userId))
-      .where(and(which, isLive))
-  // Runs for every message to an offline user; subqueries take a tenth of the time of joins.
+  const liveOf = (userId: string) => and(ofUser(userId), sql.raw(isLive))
+  // Runs for every message to an offline user.
   const live = orm.$client.prepare<LiveDevice, [string]>(
-    `SELECT id, service FROM push_tokens WHERE user_id = ?
-       AND (SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)
-       AND (SELECT disabled_at IS NULL FROM users WHERE id = user_id)`,
+    `SELECT id, service FROM push_tokens WHERE user_id = ? AND ${isLive}`,
   )
 
   return {
@@ -46,20 +30,17 @@ export function createPushTokenStore(orm: Orm) {
     update(id: string, changes: Partial<PushTokenRow>) {
       orm.update(pushTokens).set(changes).where(eq(pushTokens.id, id)).run()
     },
-    findLive: (userId: string, id: string): PushTokenRow | undefined =>
-      selectLive(and(ofUser(userId), eq(pushTokens.id, id))).get(),
+    findLive(userId: string, id: string): PushTokenRow | undefined {
+      const one = and(eq(pushTokens.id, id), liveOf(userId))
+      return orm.select().from(pushTokens).where(one).get()
+    },
     listDevices: (userId: string): LiveDevice[] => live.all(userId),
     /** Includes tokens of ended sessions. */
     listAll: (userId: string): PushTokenRow[] =>
       orm.select().from(pushTokens).where(ofUser(userId)).all(),
     /** Newest first. */
     listLive: (userId: string, range: ListRange): Listing<PushTokenRow> =>
-      listById(orm, range, {
-        id: pushTokens.id,
-        which: ofUser(userId),
-        select: selectLive,
-        count: () => live.all(userId).length,
-      }),
+      listById(orm, range, { id: pushTokens.id, which: liveOf(userId) }),
     delete(id: string) {
       orm.delete(pushTokens).where(eq(pushTokens.id, id)).run()
     },
