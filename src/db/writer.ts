@@ -78,7 +78,7 @@ export function createWriter(options: WriterOptions) {
     if (pending >= maxPending) return Promise.reject(unavailable('too many writes are waiting'))
     pending++
     return new Promise<T>((resolve, reject) => {
-      const resolveAny = resolve as Task['resolve']
+      const resolveAny = resolve as Task['resolve'] // the queue holds tasks of any result type
       queued.push({ work, callbacks: [], outcome: undefined, resolve: resolveAny, reject })
       scheduleFlush()
     })

@@ -11,12 +11,14 @@ export function mustBeFileKey(key: string): string {
   throw new PermanentFailure('a file has an invalid name')
 }
 
+/** A key is never reused. */
 export type FileStorage = {
   /** Stores a stream without holding it in memory. When it resolves, the file is safe against a power cut.
    *  @throws the errors of `bytes`; a partial file may remain, which `delete` removes */
   write(key: string, bytes: Chunks | Iterable<Uint8Array>): Promise<void>
   /** Reads the bytes from `start` (inclusive) to `end` (exclusive) at the consumer's pace; undefined for an unknown file. */
   read(key: string, start: number, end: number): Promise<FileBytes | undefined>
+  /** Also succeeds for an unknown file. */
   delete(key: string): Promise<void>
 }
 

@@ -3,6 +3,7 @@ import { AppError, problem } from '../lib/errors.ts'
 
 type Headers = Record<string, string | number>
 
+/** Its bytes never change. */
 export type ShownFile = { name: string; type: string; size: number; tag: string; isInline: boolean }
 
 /** The bytes from `start` (inclusive) to `end` (exclusive). */

@@ -6,7 +6,8 @@ type FanOut<Row extends Progress> = {
   find(id: string): Row | undefined
   /** The next recipients; empty at the end, or when the delivery must stop. */
   listNext(row: Row, limit: number): string[]
-  /** Called inside a `write`. */
+  /** Called inside a `write`.
+   *  @returns whether it counts as delivered */
   deliver(row: Row, userId: string): boolean
   updateProgress(row: Row, delivered: number, lastUserId: string): Row
   updateCompleted(row: Row): Row

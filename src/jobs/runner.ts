@@ -12,6 +12,7 @@ export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
   job: {
     id: string
+    /** Includes this run. */
     attempts: number
     isStopping: () => boolean
     signal: AbortSignal

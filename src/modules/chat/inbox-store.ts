@@ -112,7 +112,8 @@ export function createInboxStore(orm: Orm) {
     find: (userId: string, conversationId: string) => row().get({ userId, conversationId }),
     list: (userId: string, { limit, offset, before = start }: RowRange, isArchived: boolean) =>
       rows().all({ userId, limit, offset, before, isArchived: isArchived ? 1 : 0 }),
-    /** With activity after message `since`, each with its first missed message; of more than `depth` a later one. */
+    /** With activity after message `since`, each with its first missed message; of more than `depth` a later one. Read as the
+     *  caller iterates. */
     eachMoved: (
       userId: string,
       since: string,

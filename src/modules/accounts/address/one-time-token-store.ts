@@ -21,7 +21,8 @@ export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
 /** A code is one of a million, so it is void after this many wrong attempts. */
 const maxFailures = 5
 
-/** Tokens of one-time links (256 random bits) and mailed codes (six digits), of which only the hash is stored. */
+/** Tokens of one-time links (256 random bits) and mailed codes (six digits), of which only the hash is stored. Call
+ *  changes inside a `write`. */
 export function createOneTimeTokens({ orm, clock }: Core) {
   const live = (purpose: TokenPurpose, token: string) =>
     and(

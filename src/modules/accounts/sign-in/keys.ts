@@ -65,6 +65,7 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
         if (!next || !active) throw new Error('the database has no active and next signing key')
         const readyAt = next.createdAt + leastPublishedMilliseconds
         if (!isUrgent && readyAt > now) return readyAt
+        // Only the public half of a retired key is needed.
         store.update(active.kid, { state: 'retired', retiredAt: now, privateKey: '' })
         store.deleteRetired(isUrgent ? now : now - retiredPublishedMilliseconds)
         store.update(next.kid, { state: 'active', activatedAt: now })

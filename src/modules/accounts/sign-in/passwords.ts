@@ -27,6 +27,7 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
   const refused = () => new AppError('unavailable', { retryAfterSeconds })
   const limited = createSemaphore(permits, { maxWaiting, refused })
   const parameters = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$`
+  // Matches no password; its salt and digest have the usual lengths.
   const dummyHash = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
 
   return {

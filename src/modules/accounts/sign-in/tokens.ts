@@ -88,6 +88,7 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
       const known = remembered.get(token)
       if (!known) return check(token)
       const { claims, keyId } = known
+      // The key may have been withdrawn since.
       const isOver = claims.expiresAt + clockToleranceSeconds * 1_000 <= clock.now()
       return isOver || !isFresh(known) || !keyring.find(keyId) ? undefined : claims
     },

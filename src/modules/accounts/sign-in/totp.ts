@@ -21,7 +21,7 @@ const maxUnconfirmed = 20
 
 export type Totp = ReturnType<typeof createTotp>
 
-/** False for a wrong or used code. */
+/** Call inside a `write`. Each returns false for a wrong or used code. */
 export function createCodes({ clock }: Core, factors: FactorStore) {
   function useStep(userId: string, code: string): boolean {
     const used = matchOf(factors.find(userId), code, clock.now())
