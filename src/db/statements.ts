@@ -112,7 +112,7 @@ type IdList<Row> = {
   id: SQLiteColumn
   which?: SQL | undefined
   order?: 'newest' | 'oldest'
-  /** Replaces reading whole rows of the table. */
+  /** Replaces reading whole rows of the table; leaves none out, or a page would lack them. */
   select?: (which: SQL | undefined) => { orderBy: (order: SQL) => { all: () => Row[] } }
   /** Replaces counting the rows of the table. */
   count?: () => number
