@@ -207,6 +207,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await page.getByText('Mia wrote meanwhile.').waitFor()
     expect((await show(id)).messages).toHaveLength(14)
     await button('New message').click()
+    await page.locator('.thread:focus').waitFor()
     await button('Send').click()
     await said('Done.')
     expect(await page.getByRole('textbox', { name: 'Reply' }).inputValue()).toBe('')

@@ -108,6 +108,7 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       await agree('Disable')
       await confirmIdentity()
       await page.getByText('Disabled', { exact: true }).waitFor()
+      await page.locator('.pane-detail h2:focus').waitFor()
       expect((await pages.as(mallory.token)('GET', '/v1/users/me')).status).toBe(401)
 
       await page.keyboard.press('e')

@@ -83,7 +83,13 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
         </div>
       </div>
       {seenId.current !== newest?.id && (
-        <Button class="new-message" onClick={toEnd}>
+        <Button
+          class="new-message"
+          onClick={() => {
+            toEnd()
+            frame.current?.focus() // the pressed button goes
+          }}
+        >
           {words.newMessage}
           <ArrowDown />
         </Button>

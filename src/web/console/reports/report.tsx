@@ -65,15 +65,14 @@ function Case({ report }: ReportProps) {
   const [removedNow, setRemovedNow] = useState<string>()
   const removedAt = removedNow ?? removals.data?.data[0]?.at
   // The pressed button may be gone.
-  const head = useFocusWhenLost<HTMLElement>(`${status} ${removedNow}`, 'h2')
+  const isDisabled = person.data?.disabled === true
+  const head = useFocusWhenLost<HTMLElement>(`${status} ${removedNow} ${isDisabled}`, 'h2')
   return (
     <>
       <Head report={report} frame={head} />
       <div class="report-people">
         <Person title={words.reported} person={side} isGone={isGone}>
-          {person.data?.disabled && (
-            <span class="badge danger">{texts.console.people.disabled}</span>
-          )}
+          {isDisabled && <span class="badge danger">{texts.console.people.disabled}</span>}
         </Person>
         <Person title={words.reporter} person={reporter} />
       </div>
