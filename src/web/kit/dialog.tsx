@@ -66,6 +66,9 @@ function Frame({ close, isLeaving, children }: FrameProps) {
   useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
+    // The browser focuses the first choice, although another one is chosen.
+    if (dialog?.querySelector('[type=radio]:focus'))
+      dialog.querySelector<HTMLElement>(':checked')?.focus()
     return () => dialog?.close()
   }, [])
   useLayoutEffect(() => {
