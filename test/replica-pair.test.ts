@@ -452,6 +452,34 @@ async function stopWhileOnItsWay(
 // No take-over may happen by timeout here, however slow the machine is.
 const patient = { REPLICA_LEASE: '30' }
 
+describe('a standby behind a snapshot entry whose snapshot is lost', () => {
+  test.each(['was stopped', 'was suspended'].slice(size(0, 0, 2)))(
+    'starts again from a newer snapshot (it %s)',
+    async (what) => {
+      await using pair = await startPair({ REPLICA_ACK: 'bucket' })
+      let a = await pair.leader('a')
+      const people = await meet(a.base)
+      let b = await pair.standby('b')
+      if (what === 'was stopped') await b.end('SIGTERM')
+      else b.signal('SIGSTOP')
+      await a.end('SIGKILL')
+      const run = (...args: string[]) => command(a.dataDir, pair.store.url, args)
+      expect(await run('replica', 'init', '--force')).toMatchObject({ code: 0 })
+      a = await pair.start('a')
+      await a.ready()
+      const lost = pair.store.keys('snapshots/').findLast((key) => key.endsWith('/000000'))
+      pair.store.delete(lost ?? '')
+      expect(await run('replica', 'snapshot')).toMatchObject({ code: 0 })
+      await saySurely(a.base, people, 'to a')
+      if (what === 'was stopped') b = await pair.standby('b')
+      else b.signal('SIGCONT')
+      await a.end('SIGKILL')
+      await b.ready()
+      expect(await texts(b.base, people)).toEqual(['to a'])
+    },
+  )
+})
+
 testAtLength('a new leader with nothing to ship accepts writes', async () => {
   await using pair = await startPair({ REPLICA_ACK: 'bucket', ...patient })
   cpSync((await executable()).emptyData, pair.directory('a'), { recursive: true })

@@ -37,8 +37,8 @@ export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
 export type LogEntry = { place: LogPosition; entry: Entry; pages: Uint8Array }
 export type ReplicaLog = ReturnType<typeof openLog>
 
-/** An object of the log that cannot be read. */
-class LogError extends StartError {}
+/** An object of the log, or of a snapshot, that cannot be read. */
+export class LogError extends StartError {}
 
 /** Whether the bucket cannot be read, which may pass. */
 export const isOfBucket = (error: unknown): error is BucketError | LogError =>

@@ -3,10 +3,10 @@ import { open } from 'node:fs/promises'
 import { zstdCompress } from 'bun'
 import type { PinnedPages } from '../db/pinned-pages.ts'
 import { day, hour } from '../lib/clock.ts'
-import { StartError } from '../lib/errors.ts'
 import type { OpenBucket } from '../outside/bucket.ts'
 import {
   comparePositions,
+  LogError,
   type LogPosition,
   origin,
   pagesPerPiece,
@@ -70,7 +70,7 @@ export const listSnapshots = async (bucket: OpenBucket) =>
   (await listAll(bucket)).filter(({ isWhole }) => isWhole)
 
 /** A snapshot that is gone or damaged. */
-export class LostSnapshot extends StartError {}
+export class LostSnapshot extends LogError {}
 
 /** @throws LostSnapshot when it is not a manifest · Error when it is of a later version */
 async function readManifest(bucket: OpenBucket, name: string): Promise<Manifest> {

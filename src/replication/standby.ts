@@ -9,6 +9,7 @@ import { BucketError } from '../outside/bucket.ts'
 import { type Follower, openFollower } from './follower.ts'
 import { comparePositions, isOfBucket, type LogPosition, positionName } from './log.ts'
 import type { Leadership, Node } from './node.ts'
+import { LostSnapshot, unlessLost } from './snapshots.ts'
 
 const longestPollMilliseconds = 1_000
 const entriesBetween = 20
@@ -30,7 +31,8 @@ export async function followUntilLead(node: Node, progress: StandbyProgress): Pr
 
   async function step(): Promise<Outcome> {
     follower ??= await openCopy(node, silence)
-    const outcome = await advance(node, follower, silence)
+    const result = await advance(node, follower, silence).catch(unlessLost)
+    const outcome = result instanceof LostSnapshot ? 'lost' : result
     isFailing = false
     progress.place = follower.place()
     progress.newestAt = follower.last().entry.at
