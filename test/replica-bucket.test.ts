@@ -143,6 +143,27 @@ describe.concurrent('a bucket', () => {
   )
 
   testAtLength(
+    'whose snapshots cannot be read: the server starts, and refuses writes until they can',
+    async () => {
+      await using place = await replicas()
+      const first = await place.start('a', byBucket)
+      await place.hasBegun()
+      await first.stop()
+      const manifest = place.store.keys('snapshots/').find((key) => key.endsWith('/manifest')) ?? ''
+      const bytes = place.store.get(manifest) ?? Buffer.of()
+      place.store.put(manifest, Buffer.from('{"format":2}'))
+      const options = { dataDir: place.directory('a'), bucket: place.store.url, ...byBucket }
+      await using node = await startNode(options)
+      await node.says('listens on')
+      expect(await call(node.base, 'GET', '/readyz')).toMatchObject({ status: 503 })
+      expect(node.output()).toContain('no link for the first admin')
+      place.store.put(manifest, bytes)
+      await node.ready()
+    },
+    longest,
+  )
+
+  testAtLength(
     'that is full: the service continues and logs it once, and everything is stored when there is room',
     async () => {
       await using place = await replicas()

@@ -73,8 +73,13 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     // A start waits for its first snapshot.
     if (lead && isUploading && !isServing) return false
     if (isServing && snapshots.isMissing()) return true
-    const waited = Math.min(lagMilliseconds(), performance.now() - waitsSince)
-    return !lead || waited > acknowledgeTimeoutMilliseconds
+    return !lead || waitMilliseconds() > acknowledgeTimeoutMilliseconds
+  }
+
+  /** How long a write may have waited. Until a snapshot is known, stored ones wait, too. */
+  function waitMilliseconds(): number {
+    const longest = performance.now() - waitsSince
+    return snapshots.isThere() ? Math.min(lagMilliseconds(), longest) : longest
   }
 
   /** Another node may lead by now, which the next entry reveals. Without a snapshot to start from, the log is no safer than
