@@ -3,8 +3,8 @@ import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
-import { migrate, migrations } from '../src/db/migrations.ts'
-import { lockDirectory, openForServer } from '../src/db/open.ts'
+import { migrate, migrations, mustBeCurrent } from '../src/db/migrations.ts'
+import { lockDirectory, openForServer, openToInspect } from '../src/db/open.ts'
 import { secrets } from '../src/db/schema.ts'
 import { StartError } from '../src/lib/errors.ts'
 import { hostline } from './support/command.ts'
@@ -332,6 +332,18 @@ describe('the start refuses in one line', () => {
     await using third = await startServer({ dataDir })
     expect((await fetch(`${third.base}/readyz`)).status).toBe(200)
   })
+})
+
+// Here the stopping server of a pair has made it the copy of a standby.
+test('a command makes no database where it is gone meanwhile', () => {
+  using directory = temporaryDirectory()
+  const { path } = directory
+  writeFileSync(join(path, 'replica.db'), '')
+  const opening = [() => openForServer(path, { prepare: mustBeCurrent }), () => openToInspect(path)]
+  for (const open of opening) {
+    expect(open).toThrow('has the copy of a standby: ')
+    expect(readdirSync(path)).not.toContain('hostline.db')
+  }
 })
 
 test('a node keeps the directory locked from the moment it leads', async () => {

@@ -83,6 +83,8 @@ export function openForServer(
   { unlock = takeDirectory(directory), prepare = migrate, log }: OpenOptions = {},
 ): Connection {
   try {
+    // A server that stopped meanwhile may have left the copy of a standby: an empty database in its place would lead.
+    if (prepare !== migrate) mustExist(directory)
     const connection = open(directory, 'NORMAL')
     // A long reader, such as a backup, lets the wal grow. SQLite truncates it to this size at the next reset.
     connection.sqlite.run(`PRAGMA journal_size_limit = ${maxWalBytes}`)
@@ -136,6 +138,7 @@ export function mustExist(directory: string): void {
 
 /** Opens the database file for inspection: no lock, no migration. */
 export function openToInspect(directory: string): Connection {
+  mustExist(directory)
   const connection = open(directory, 'FULL')
   return {
     ...connection,
