@@ -284,7 +284,9 @@ describe('waiting for the disk', () => {
         )
     disk = heldBackSync()
     const first = post('first')
-    while (disk.running === 0) await turns(1)
+    // Another write may be waiting for the disk.
+    const messages = service.sqlite.query('SELECT 1 FROM messages')
+    await waitFor(() => messages.get())
     const replay = post('replay')
     ada.send({ type: 'message', conversation_id: conversationId, body: 'by frame' })
     bob.send({ type: 'read', conversation_id: conversationId })
@@ -312,7 +314,9 @@ describe('waiting for the disk', () => {
     disk = heldBackSync()
     const mark = { type: 'read', conversation_id: conversationId }
     bob.send(mark)
-    while (disk.running === 0) await turns(1)
+    // Another write may be waiting for the disk.
+    const unread = service.sqlite.query('SELECT 1 FROM participants WHERE unread_count > 0')
+    await waitFor(() => unread.get() === null)
     for (let n = 0; n < mostPending; n++) void service.write(() => {}).catch(() => {})
     for (const frame of [mark, { type: 'ping' }, { type: 'unknown' }]) bob.send(frame)
     expect(await bob.next('error')).toMatchObject({ request: { type: 'read' } })
