@@ -149,18 +149,33 @@ describe('a ban', () => {
   )
 
   test('holds for a login and a registration whose password is being hashed', async () => {
-    const passwordCost = { memoryKibibytes: 65_536, iterations: 4 }
+    let [released, waiting] = [Promise.resolve(), 0]
+    const turn = async (password: string) => {
+      waiting++
+      await released
+      return password
+    }
+    const hasher = {
+      hash: async (password: string) => `$argon2id$${await turn(password)}`,
+      verify: async (password: string, hash: string) => hash.endsWith(`$${await turn(password)}`),
+    } as never
+    const passwordCost = { memoryKibibytes: 64, iterations: 1, hasher }
     await using slow = await startService({ clock, environment, listen: true, passwordCost })
     const [{ token }, { email }] = [await slow.registerAs('admin'), await slow.register()]
     const headers = { 'x-forwarded-for': '198.51.100.9' }
+    const { promise, resolve: goOn } = Promise.withResolvers<void>()
+    released = promise
+    waiting = 0
     const running = ['login', 'register'].map((path) =>
       slow.call('POST', `/v1/auth/${path}`, {
         headers,
         body: { email: path === 'login' ? email : 'new@example.com', password },
       }),
     )
+    await waitFor(() => waiting > 0)
     const body = { kind: 'network', value: '198.51.100.0/24' }
     expect((await slow.call('POST', bans, { token, body })).status).toBe(201)
+    goOn()
     const reasons = (await Promise.all(running)).map(({ headers: answered }) =>
       answered.get('x-error-reason'),
     )
