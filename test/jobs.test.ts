@@ -286,8 +286,8 @@ describe('a job', () => {
       1,
     )
     await waitFor(() => jobs.outcomes.length === 400)
-    await jobs.turn()
-    expect(countSets() - before).toBeLessThan(200)
+    // One collection may leave some.
+    await waitFor(() => countSets() - before < 200)
   })
 
   test('behind 10,000 others for a hanging receiver costs no write while it waits, and one for each attempt', async () => {
@@ -458,7 +458,8 @@ describe('mail', () => {
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const url = `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const mailer = createSmtpMailer(url, 'us@example.com', 500)
+    // The second mail must be sent within it, also on a busy machine.
+    const mailer = createSmtpMailer(url, 'us@example.com', 2_000)
     const mail = {
       to: 'ada@example.com',
       subject: 'a',
@@ -468,7 +469,7 @@ describe('mail', () => {
     } as const
     const sent = { ...mail, fromName: 'Us', messageId: '<1@example.com>' }
     const first = mailer.send(sent)
-    expect(first).rejects.toThrow('no answer within 0.5 s')
+    expect(first).rejects.toThrow('no answer within 2 s')
     await first.catch(() => {})
     expect(await mailer.send(sent)).toEqual({ state: 'sent', answer: '250 queued' })
     connections = 0
