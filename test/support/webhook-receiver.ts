@@ -34,6 +34,8 @@ export function startReceiver(first: NextAnswer = { status: 204 }) {
     hostname: '127.0.0.1',
     idleTimeout: 0,
     async fetch(request) {
+      // A server of another test may still ask a bucket that had this port.
+      if (request.method !== 'POST') return new Response(null, { status: 404 })
       const text = await request.text()
       const headers = Object.fromEntries(request.headers)
       const path = new URL(request.url).pathname
