@@ -206,8 +206,8 @@ const mutations: Mutation[] = [
   {
     name: 'devices outlive their session',
     file: 'src/modules/notifications/push-token-store.ts',
-    from: 'const isLive = and(isNull(sessions.revokedAt), isNull(users.disabledAt))',
-    to: 'const isLive = isNull(users.disabledAt)',
+    from: '(SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)',
+    to: 'true',
   },
   {
     name: 'disabling and roles leave sockets',

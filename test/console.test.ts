@@ -132,14 +132,16 @@ describe.skipIf(!tools.chromium)('the console', () => {
 
   testAtLength('forced colours leave visible where one is', async () => {
     await pages.openConsole('/console/system')
+    await page.locator('.tabs a[aria-current]').waitFor()
     await page.emulateMedia({ forcedColors: 'active' })
     const links = ['.side nav a', '.tabs a']
     const marked = `${JSON.stringify(links)}.map((links) => {
       const colour = (which) => getComputedStyle(document.querySelector(links + which)).backgroundColor
       return colour('[aria-current]') !== colour(':not([aria-current])')
     })`
-    expect(await page.evaluate(marked)).toEqual([true, true])
+    const isMarked = await page.evaluate(marked)
     await page.emulateMedia({ forcedColors: null })
+    expect(isMarked).toEqual([true, true])
   })
 
   testAtLength('the chosen light or dark theme is kept', async () => {
