@@ -296,16 +296,21 @@ test('commands ban, show people and their sessions, log them out, and read the a
   expect(checked).toContainEqual({ subject: 'TLS', state: 'ok', message: 'off' })
 })
 
-test('a ban of a network that is removed while it ends sessions ends no more', async () => {
-  const ada = await service.register('spared')
+/** Gives a new person 20,000 sessions from one address, and logs the admin in again. */
+async function manySessions(of: { name: string; prefix: string; ip: string; revokedAt?: number }) {
+  const { id } = await service.register(of.name)
   Object.assign(root, await service.login(root.email))
   service.trust(root)
   service.sqlite.run(
     `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-     INSERT INTO sessions (id, user_id, ip, created_at, last_used_at)
-     SELECT printf('Y%025d', i), ?1, '192.0.6.1', ?2, ?2 FROM n`,
-    [ada.id, clock.now()],
+     INSERT INTO sessions (id, user_id, ip, created_at, last_used_at, revoked_at)
+     SELECT printf('%s%025d', ?3, i), ?1, ?4, ?2, ?2, ?5 FROM n`,
+    [id, clock.now(), of.prefix, of.ip, of.revokedAt ?? null],
   )
+}
+
+test('a ban of a network that is removed while it ends sessions ends no more', async () => {
+  await manySessions({ name: 'spared', prefix: 'Y', ip: '192.0.6.1' })
   let removing: ReturnType<typeof asRoot> | undefined
   using _ = spyOn(service.hub, 'closeSession').mockImplementationOnce(() => {
     removing = asRoot('GET', bans).then(({ body }) =>
@@ -319,15 +324,7 @@ test('a ban of a network that is removed while it ends sessions ends no more', a
 })
 
 test('a ban of a network passes over ended sessions in short writes', async () => {
-  const ada = await service.register('ended')
-  Object.assign(root, await service.login(root.email))
-  service.trust(root)
-  service.sqlite.run(
-    `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-     INSERT INTO sessions (id, user_id, ip, created_at, last_used_at, revoked_at)
-     SELECT printf('Z%025d', i), ?1, '192.0.5.1', ?2, ?2, ?2 FROM n`,
-    [ada.id, clock.now()],
-  )
+  await manySessions({ name: 'ended', prefix: 'Z', ip: '192.0.5.1', revokedAt: clock.now() })
   let [transactions, isOver] = [0, false]
   using _ = { [Symbol.dispose]: () => (isOver = true) }
   watchRuns(() => {

@@ -130,7 +130,7 @@ export const refreshTokens = sqliteTable(
     parentHash: text('parent_hash'),
     expiresAt: time('expires_at').notNull(),
     consumedAt: time('consumed_at'),
-    /** Of the idempotency key of the request that consumed the token. */
+    /** SHA-256 in hex of the idempotency key of the request that consumed the token. */
     keyHash: text('key_hash'),
   },
   (table) => [
@@ -439,7 +439,7 @@ export const broadcasts = sqliteTable(
   },
   ({ senderId, clientId, id }) => [
     uniqueIndex('broadcasts_client_id').on(senderId, clientId).where(isSet('client_id')),
-    // Those of a person for an export or a purge, which also ask for people who have none.
+    // Exports and purges look for the broadcasts of one person, most of whom have none.
     index('broadcasts_sender').on(senderId, id),
   ],
 )

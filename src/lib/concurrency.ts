@@ -3,7 +3,7 @@ type WaitLimit = { maxWaiting: number; refused: () => Error }
 /** Work of `low` urgency waits for all other work. */
 export type Urgency = 'high' | 'low'
 
-/** Those that wait run by urgency, then in call order; `limit` bounds them per urgency. */
+/** Waiting work runs by urgency, then in call order; `limit` bounds it per urgency. */
 export function createSemaphore(permits: number, limit?: WaitLimit) {
   let running = 0
   const waiting: Record<Urgency, Array<() => void>> = { high: [], low: [] }

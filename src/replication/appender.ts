@@ -21,7 +21,7 @@ const longSilenceMilliseconds = 5 * 60_000
 
 export type Appender = ReturnType<typeof createAppender>
 type Attachment = {
-  /** What the entry says, by default what it was. */
+  /** The pair and lease that the entry announces; by default they stay. */
   agreed?: Agreed
   pages?: Uint8Array[]
   /** The log is complete up to here with this entry. */

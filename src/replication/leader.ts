@@ -191,7 +191,7 @@ export function createLeader(node: Node, onFenced: (error: Error) => void) {
     return batch
   }
 
-  /** What failed before is in this batch, too. */
+  /** Batches that failed before are part of this one. */
   function settleBatch() {
     takenAt = undefined
     batches.stored = batches.taken

@@ -67,7 +67,7 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
     databasePath,
     copyPath,
 
-    /** What this process has done, for the operator. */
+    /** The totals of this process, for the operator. */
     counts,
     /** Counts a failure of the bucket. */
     fail({ message }: Error): void {

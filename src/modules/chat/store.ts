@@ -13,7 +13,7 @@ import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 
 export type MessageRow = typeof messages.$inferSelect
-/** What a removed message has lost. */
+/** The content of a removed message, kept for reports. */
 export type Said = (typeof removedMessages.$inferSelect)['said']
 export type ParticipantRow = typeof participants.$inferSelect
 export type ConversationRow = Omit<typeof conversations.$inferSelect, 'data'>
@@ -219,10 +219,11 @@ export function createChatStore(orm: Orm) {
       return { ...row, ...kept?.said }
     },
     /** Messages with `after` < seq ≤ `until`, newest first. */
+    /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
-    /** Of anybody: a read that looked for the user's own could go through any number of others. `isLeft`: it is their own
-     *  and its text is still stored, also for reports. */
+    /** The next messages in a user's conversations, by conversation and `seq`, of anybody: a read that looked for the user's own
+     *  could go through any number of others. `isLeft` tells that it is their own and its text still stored, also for reports. */
     listExamined: (userId: string, after: Place) =>
       examined.all(userId, after.conversationId, after.seq, examinedAtOnce),
     /** Every conversation of a user, by id: the order of the list changes with each message. */

@@ -341,8 +341,8 @@ function idsOf({ id, senderId }: UnreadMessage, settings: Settings) {
 type Shown = Pick<NotificationRow, 'title' | 'body' | 'data'>
 type ShownTo = { locale: Locale; platform: string }
 
-/** What push services and mail servers may see: `sender` is the text of the type with names alone, `none` names only
- *  the type. Ids stay, so that the app can load the rest. */
+/** Leaves out what push services and mail servers must not see: `sender` keeps the text of the type with names alone,
+ *  `none` only the name of the type. Ids stay, so that the app can load the rest. */
 export function shownAt(
   level: ContentLevel,
   { type, title, body, data }: Shown & { type: string },
