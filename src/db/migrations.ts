@@ -11,8 +11,9 @@ export const migrations: readonly string[] = await readMigrations()
 
 const applicationId = 0x484f5354 // "HOST": identifies our database files
 
-/** Migrates to this version in one transaction. A failed step leaves the database unchanged, so that the older executable
- *  still opens it. */
+/** Migrates an empty or older database to this version in one transaction. A failed step leaves the database unchanged,
+ *  so that the older executable still opens it.
+ *  @throws StartError for a database that this executable cannot open, or a step that fails */
 export function migrate(
   sqlite: Database,
   path: string,

@@ -243,6 +243,8 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     },
     resolveUser: userAdmin.resolve,
     upsertUser: userAdmin.upsert,
+    /** Creates a user without a password for a day, and begins a session.
+     *  @throws banned */
     async createGuest(person: model.NewPerson, request: Request, ip: string) {
       bans.mustNotBeBanned(storedEmail(person.email), ip)
       // No address: a removal erases only those of entries by the removed person.

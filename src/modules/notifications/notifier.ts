@@ -126,7 +126,8 @@ export function createNotifier(core: Core, parts: NotificationParts) {
     return { kind: 'created', row }
   }
 
-  /** Adds the name of the guest who calls. */
+  /** Replaces external ids in `data` by user ids, and adds the name of the guest who calls.
+   *  @throws validation_error for unknown external ids */
   function withIds({ type, data }: NotificationEvent): model.NotificationData {
     const ids: model.NotificationData = {}
     const details: FieldProblems = {}

@@ -61,7 +61,8 @@ export function createServiceKeys(core: Core) {
   return {
     find,
 
-    /** @param idempotencyKey a repeated call gives the service key another secret while the first is unused */
+    /** @param idempotencyKey a repeated call gives the service key another secret while the first is unused
+     *  @throws idempotency_mismatch (also when the first secret was used) */
     async create(body: NewServiceKey, by: By, idempotencyKey: string | undefined) {
       const { scopes, expires_at } = body
       const name = body.name.trim()

@@ -153,7 +153,10 @@ export function createDeskService(core: Core, parts: SupportParts) {
 
     get: (id: string): DeskDetail => detailOf(mustFind(id)),
 
-    /** A repeated call opens nothing and returns the ticket as it is now. */
+    /** Opens a ticket for a user with a message of the admin, to whom it is assigned, and notifies the user. A repeated call with
+     *  the same `clientId` and content opens nothing and returns the ticket as it is now.
+     *  @throws validation_error (nobody has this `userId`; `attachments`) · idempotency_mismatch (same `clientId`,
+     *  other content) */
     open(by: ByUser, userId: string, { content, ...message }: TicketRequest) {
       const adminId = by.actor.id
       const draft = { ...message, authorId: adminId, isAdmin: true }

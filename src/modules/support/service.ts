@@ -47,7 +47,9 @@ export function createTicketService(core: Core, parts: SupportParts) {
   }
 
   return {
-    /** A repeated call with the same `clientId` and content returns the first result. */
+    /** Opens a ticket. A repeated call with the same `clientId` and content returns the first result.
+     *  @throws idempotency_mismatch (same `clientId`, other content) · quota_exceeded (20 a day, 5 for an
+     *  unverified address) · text_quota_exceeded · validation_error (`attachments`) */
     open(userId: string, { content, ...message }: TicketRequest) {
       const draft = { ...message, authorId: userId, isAdmin: false }
       return write((): Replayable<TicketDetail> => {
@@ -76,7 +78,10 @@ export function createTicketService(core: Core, parts: SupportParts) {
     listMessages: (userId: string, id: string, range: ListRange): Listing<TicketMessageRow> =>
       store.listRange(own(userId, id), range),
 
-    /** Reopens a settled ticket. A repeated call with the same `clientId` and content returns the first message. */
+    /** Adds a message to a ticket and reopens a settled one. A repeated call with the same `clientId` and content returns
+     *  the first message.
+     *  @throws not_found · not_owner · ticket_closed (too long ago) · ticket_full · idempotency_mismatch (same `clientId`,
+     *  other content) · text_quota_exceeded · validation_error (`attachments`) */
     reply(userId: string, id: string, message: MessageRequest) {
       const draft = { ...message, authorId: userId, isAdmin: false }
       return write((): Replayable<TicketMessageRow> => {

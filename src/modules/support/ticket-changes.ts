@@ -159,6 +159,8 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return ticket
     },
 
+    /** Finds the ticket that the author opened earlier with the same key, as it was then.
+     *  @throws idempotency_mismatch (same key, other content) */
     findOpened(userId: string, content: TicketContent, draft: TicketDraft): TicketRow | undefined {
       const { authorId, clientId } = draft
       const first = clientId === null ? undefined : store.findMessageByClientId(authorId, clientId)

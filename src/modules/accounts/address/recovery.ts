@@ -154,7 +154,10 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** Only the new address learns whether it belongs to an account. At most 5 an hour, and 5 a day to one address. */
+    /** Mails a link to the new address. Only that address learns whether it belongs to an account. A later request replaces
+     *  an earlier one.
+     *  @throws invalid_credentials (wrong password) · login_throttled · validation_error (`new_email`: the current one)
+     *  · banned · mail_throttled (1 a minute and 5 a day to one address) · quota_exceeded (5 an hour) */
     async requestEmailChange(principal: UserPrincipal, body: EmailChangeBody, ip: string) {
       const { userId } = principal
       const email = storedEmail(body.new_email)
