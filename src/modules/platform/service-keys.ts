@@ -62,7 +62,7 @@ export function createServiceKeys(core: Core) {
     find,
 
     /** @param idempotencyKey a repeated call gives the service key another secret while the first is unused
-     *  @throws idempotency_mismatch (also when the first secret was used) */
+     *  @throws idempotency_mismatch (also when the first secret was used) · validation_error (`expires_at`: in the past) */
     async create(body: NewServiceKey, by: By, idempotencyKey: string | undefined) {
       const { scopes, expires_at } = body
       const name = body.name.trim()
