@@ -200,8 +200,8 @@ describeAtLength.skipIf(!tools.chromium)('an app built with Vite, in a browser',
       })
       const shown = `navigator.serviceWorker.ready.then((it) => it.getNotifications()).then((all) =>
       all.map(({ title, body, data, tag }) => ({ title, body, data, tag })))`
-      await page.waitForFunction(`${shown}.then((all) => all.length > 0)`)
-      expect(await page.evaluate(shown)).toEqual([
+      const found = await page.waitForFunction(`${shown}.then((all) => all.length > 0 && all)`)
+      expect(await found.jsonValue()).toEqual([
         { title: 'Bob', body: 'hello', data: { type: 'chat_message' }, tag: 'c' },
       ])
     },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page, Route } from 'playwright-core'
-import { borrowPage, returnPage } from './support/browser.ts'
+import { borrowPage, interceptFromTheStart, returnPage } from './support/browser.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { startMailServer } from './support/mail.ts'
@@ -58,6 +58,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
   let requests: string[]
   beforeAll(async () => {
     page = await borrowPage()
+    await interceptFromTheStart(page)
     page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
     page.on('pageerror', (error) => complaints.push(error.message))
     page.on('request', (request) => requests.push(request.url()))

@@ -37,11 +37,17 @@ async function openPage() {
   return opened
 }
 
+/** Lets the requests of a borrowed page pass through the test from now on, so that no request escapes a later route:
+ *  Chromium says that it intercepts before its busy pages do. Preflights are then answered for the service. */
+export const interceptFromTheStart = (page: Page) =>
+  page.context().route('**/intercepted', (route) => route.fallback())
+
 /** Leaves the service and resets emulation. Its storage is not visible to the next borrower: each service has a
  *  port, and so an origin, of its own. */
 export async function returnPage(page: Page) {
   for (const event of ['console', 'pageerror', 'request'] as const) page.removeAllListeners(event)
   await page.unrouteAll()
+  await page.context().unrouteAll()
   await page.context().clearPermissions()
   await page.emulateMedia({ colorScheme: null, reducedMotion: null })
   await page.goto('about:blank')

@@ -2,7 +2,7 @@ import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page, Route, ViewportSize } from 'playwright-core'
-import { borrowPage, returnPage } from './browser.ts'
+import { borrowPage, interceptFromTheStart, returnPage } from './browser.ts'
 import { hostline } from './command.ts'
 import { temporaryDirectory } from './directory.ts'
 import { isAtLength } from './faults.ts'
@@ -31,6 +31,7 @@ export async function startPages(environment: Record<string, string> = {}) {
   async function visit(path: string, viewport: ViewportSize) {
     if (!borrowed) {
       borrowed = await borrowPage()
+      await interceptFromTheStart(borrowed)
       collectErrors(borrowed, base, wrongs)
     }
     await borrowed.setViewportSize(viewport)
