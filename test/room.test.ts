@@ -16,8 +16,8 @@ const outcome = (answer: Awaited<ReturnType<TestService['call']>>) => [
 ]
 const refused = [403, 'quota_exceeded']
 
-/** Counts so many bytes as stored today. */
-function countAsStored(service: TestService, { id }: Person, bytes: number, now = Date.now()) {
+/** Counts so many bytes as stored on the day of `now`. */
+function countAsStored(service: TestService, { id }: Person, bytes: number, now: number) {
   const row = [id, now - (now % day), bytes] as const
   service.sqlite.run('INSERT INTO text_usage (user_id, day, bytes) VALUES (?, ?, ?)', [...row])
 }
@@ -28,7 +28,7 @@ describe('the daily text quota of a user', () => {
     await using service = await startService({ clock, listen: true })
     const { a, b, conversationId } = await service.pair()
     const say = (text: string) => service.say(a, conversationId, text)
-    countAsStored(service, a, 4_980_000)
+    countAsStored(service, a, 4_980_000, clock.now())
     expect((await say(large)).status).toBe(201)
     expect(outcome(await say('x'))).toEqual(refused)
     const socket = await service.connect(a)
@@ -61,14 +61,14 @@ describe('the daily text quota of a user', () => {
 
   test('includes tickets, reports and broadcasts; repeated messages do not count', async () => {
     // A request takes time: no two readings of the clock are alike.
-    let now = Date.now()
+    let now = Math.ceil(Date.now() / day) * day
     const clock = { ...createTestClock(), now: () => ++now }
     await using service = await startService({ clock })
     const host = await service.registerAs('host')
     const { a, b, conversationId } = await service.pair()
-    countAsStored(service, a, 4_999_998)
-    countAsStored(service, b, 4_999_998)
-    countAsStored(service, host, 50_000_000)
+    countAsStored(service, a, 4_999_998, now)
+    countAsStored(service, b, 4_999_998, now)
+    countAsStored(service, host, 50_000_000, now)
     const ask = async (person: Person, path: string, body: object) =>
       service.call('POST', path, { token: person.token, body })
     const messages = `/v1/chat/conversations/${conversationId}/messages`
