@@ -1,14 +1,6 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { packClient } from '../../scripts/build-client.ts'
+import { clientPackage } from '../../scripts/build-client.ts'
 import { temporaryDirectory } from './directory.ts'
 
 const compiler = join(import.meta.dir, '../../node_modules/.bin/tsc')
@@ -20,7 +12,7 @@ export const expectError = (line: string) => `// @ts-expect-error\n${line}\n`
 // Go's and Rust's tools would occupy all processors while other tests measure times.
 const oneThread = { GOMAXPROCS: '1', RAYON_NUM_THREADS: '1' }
 
-let archive: string | undefined
+let archive: Uint8Array | undefined
 
 export type Consumer = ReturnType<typeof createConsumer>
 
@@ -44,18 +36,12 @@ export function createConsumer(files: Record<string, string> = {}) {
     write,
     /** Installs the client as npm would. */
     async addClient() {
-      archive ??= packClient(mkdtempSync(join(tmpdir(), 'hostline-client-')))
+      archive ??= Buffer.from(clientPackage(), 'base64')
+      writeFileSync(inside('client.tgz'), archive)
       const home = inside('node_modules/hostline-client')
       mkdirSync(home)
-      return start([
-        'tar',
-        '--extract',
-        '--file',
-        archive,
-        '--directory',
-        home,
-        '--strip-components=1',
-      ])
+      const unpack = ['tar', '--extract', '--file', 'client.tgz', '--directory', home]
+      return start([...unpack, '--strip-components=1'])
     },
     /** Runs TypeScript's compiler in strict mode. */
     check: (...args: string[]) => start([compiler, '--noEmit', '--strict', ...args]),
