@@ -335,10 +335,11 @@ describe('the start refuses in one line', () => {
 })
 
 // Here the stopping server of a pair has made it the copy of a standby.
-test('a command makes no database where it is gone meanwhile', () => {
+test('neither a command nor a server without replication makes a database beside a copy', () => {
   using directory = temporaryDirectory()
   const { path } = directory
   writeFileSync(join(path, 'replica.db'), '')
+  expect(() => openForServer(path)).toThrow(`with hostline restore ${join(path, 'replica.db')}`)
   const opening = [() => openForServer(path, { prepare: mustBeCurrent }), () => openToInspect(path)]
   for (const open of opening) {
     expect(open).toThrow('has the copy of a standby: ')

@@ -12,6 +12,7 @@ import { startCut } from './support/cut.ts'
 import { executable } from './support/executable.ts'
 import { size, testAtLength } from './support/faults.ts'
 import { command, type ReplicaNode } from './support/nodes.ts'
+import { startObjectStore } from './support/object-store.ts'
 import {
   type Pair,
   type People,
@@ -885,6 +886,31 @@ testAtLength(
     await b.end('SIGKILL')
     await again.ready()
     expect(await texts(again.base, people)).toEqual(['kept', 'new'])
+  },
+)
+
+testAtLength(
+  'the copy of a leader that stopped becomes its database again, for another bucket or none',
+  async () => {
+    await using pair = await startPair()
+    await using another = await startObjectStore()
+    const elsewhere = { environment: { REPLICA_S3_URL: another.url } }
+    const a = await pair.leader('a')
+    const people = await meet(a.base)
+    await saySurely(a.base, people, 'kept')
+    expect(await a.end('SIGTERM')).toBe(0)
+    const copy = join(a.dataDir, 'replica.db')
+    for (const REPLICA_S3_URL of ['', another.url]) {
+      const refused = await pair.start('a', { environment: { REPLICA_S3_URL } })
+      expect([await refused.exited, refused.output()]).toEqual([
+        1,
+        expect.stringContaining(`hostline restore ${copy}`),
+      ])
+    }
+    expect(await command(a.dataDir, another.url, ['restore', copy])).toMatchObject({ code: 0 })
+    const again = await pair.start('a', elsewhere)
+    await again.ready()
+    expect(await texts(again.base, people)).toEqual(['kept'])
   },
 )
 

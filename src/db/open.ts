@@ -85,6 +85,7 @@ export function openForServer(
   try {
     // A server that stopped meanwhile may have left the copy of a standby: an empty database in its place would lead.
     if (prepare !== migrate) mustExist(directory)
+    else mustNotBeCopy(directory)
     const connection = open(directory, 'NORMAL')
     // A long reader, such as a backup, lets the wal grow. SQLite truncates it to this size at the next reset.
     connection.sqlite.run(`PRAGMA journal_size_limit = ${maxWalBytes}`)
@@ -116,6 +117,19 @@ export function openForServer(
     unlock()
     throw error
   }
+}
+
+/** @throws StartError where a server without replication would make an empty database beside the copy of a standby */
+function mustNotBeCopy(directory: string): void {
+  const copy = join(directory, replicaCopyFile)
+  if (
+    !existsSync(copy) ||
+    lstatSync(join(directory, databaseFile), { throwIfNoEntry: false })?.size
+  )
+    return
+  throw new StartError(
+    `${directory} has only the copy of a standby: set REPLICA_S3_URL, or make the copy its database with hostline restore ${copy}`,
+  )
 }
 
 /** @throws StartError for a directory without a database or one of another user */

@@ -194,8 +194,12 @@ export async function mustBeNewest(node: Node): Promise<void> {
 /** An empty log is begun by a machine with the database, or by the first one of all. */
 function roleWithoutLog(node: Node, isStandby: boolean) {
   if (node.hasDatabase() || !(isStandby || node.hasCopy())) return 'leader'
+  // A leader that stopped in good order has a copy, too.
+  const remedy = node.hasCopy()
+    ? `; if both machines have only copies, hostline restore ${node.copyPath} makes the one here the database`
+    : ''
   return new StartError(
-    `there is no log in the bucket: start the leader first, or run hostline replica init where its database is (not in ${node.dataDir})`,
+    `there is no log in the bucket: start the leader first, or run hostline replica init where its database is (not in ${node.dataDir})${remedy}`,
   )
 }
 
