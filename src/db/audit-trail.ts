@@ -87,6 +87,8 @@ function during({ from, to }: AuditFilter): SQL | undefined {
   )
 }
 
+const limitPerHour = 5
+
 /** Rows of a person or action that are read for a filter with several conditions. */
 const fewRows = 20_000
 
@@ -140,16 +142,16 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         details: details ? JSON.stringify(details) : null,
       })
     },
-    /** Limits an action on a user by its entries of the last hour.
+    /** Limits an action on a user to 5 an hour, by its entries in the log.
      *  @throws quota_exceeded */
-    mustHaveLeft(userId: string, action: AuditAction, perHour: number): void {
+    mustHaveLeft(userId: string, action: AuditAction): void {
       const now = clock.now()
       // Later times are from before the clock was set back.
       const isRecent = between(auditLog.at, now - hour, now)
       const which = and(eq(auditLog.targetId, userId), eq(auditLog.action, action), isRecent)
       const entries = { times: count(), firstAt: min(auditLog.at) }
       const found = orm.select(entries).from(auditLog).where(which).get()
-      if (!found || found.times < perHour) return
+      if (!found || found.times < limitPerHour) return
       throw throttled('quota_exceeded', (found.firstAt ?? 0) + hour - now)
     },
     findLatest(action: AuditAction, targetIds?: readonly string[]): AuditRow | undefined {

@@ -11,9 +11,6 @@ import type { Sessions } from '../sign-in/sessions.ts'
 import { noPassword, type UserRow } from '../store.ts'
 import { lifetimeMilliseconds } from './one-time-token-store.ts'
 
-const changesPerHour = 5
-const requestsPerHour = 5
-
 export type Recovery = ReturnType<typeof createRecovery>
 
 type Parts = AccountParts & { bans: Bans; sessions: Sessions }
@@ -53,10 +50,6 @@ export function createRecovery(core: Core, parts: Parts) {
     sessionStore.revokeAll(id, clock.now(), keptSession)
   }
 
-  // Checked before hashing and again in the write, because requests may be concurrent.
-  const mustHaveChangesLeft = (userId: string) =>
-    audit.mustHaveLeft(userId, 'password_changed', changesPerHour)
-
   function redeemChange(purpose: 'change_email' | 'undo_email', token: string) {
     const { userId, email, expiresAt } = oneTimeTokens.redeem(purpose, token)
     const user = store.find(userId)
@@ -70,10 +63,6 @@ export function createRecovery(core: Core, parts: Parts) {
     for (const purpose of purposes) oneTimeTokens.revoke(purpose, user.id)
     markVerified(user, ip)
   }
-
-  // Checked before the password is compared and again in the write, because requests may be concurrent.
-  const mustHaveRequestsLeft = (userId: string) =>
-    audit.mustHaveLeft(userId, 'email_change_requested', requestsPerHour)
 
   return {
     /** Marks the address that a token was mailed to as verified; the role `user` becomes `verified_user`.
@@ -141,13 +130,14 @@ export function createRecovery(core: Core, parts: Parts) {
     async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
       const { userId, sessionId } = principal
       const { current_password: current, new_password: password } = change
-      mustHaveChangesLeft(userId)
+      // Again in the write, because requests may be concurrent.
+      audit.mustHaveLeft(userId, 'password_changed')
       const confirmed = await sessions.confirm(principal, current, ip)
       if (isGuessable(password, confirmed)) throw invalidField('new_password', 'guessable_password')
       const passwordHash = await passwords.hash(password, 'low')
       await write(() => {
         const user = sessions.mustStillBeConfirmed(confirmed, principal)
-        mustHaveChangesLeft(userId)
+        audit.mustHaveLeft(userId, 'password_changed')
         audit.record({ action: 'password_changed', ...onOneself(userId, ip) })
         setPassword(user, passwordHash, sessionId)
         afterCommit(() => hub.closeUser(userId, (peer) => peer.sessionId === sessionId))
@@ -161,14 +151,15 @@ export function createRecovery(core: Core, parts: Parts) {
     async requestEmailChange(principal: UserPrincipal, body: EmailChangeBody, ip: string) {
       const { userId } = principal
       const email = storedEmail(body.new_email)
-      mustHaveRequestsLeft(userId)
+      // Again in the write, because requests may be concurrent.
+      audit.mustHaveLeft(userId, 'email_change_requested')
       const confirmed = await sessions.confirm(principal, body.password, ip)
       await write(() => {
         const user = sessions.mustStillBeConfirmed(confirmed, principal)
         // A ban of the address must hold for the person.
         for (const address of [user.email, email]) bans.mustNotBeBanned(address, ip)
         if (user.email === email) throw invalidField('new_email', 'nothing_to_change')
-        mustHaveRequestsLeft(userId)
+        audit.mustHaveLeft(userId, 'email_change_requested')
         sentMails.mustTake('change_email', email)
         oneTimeTokens.revoke('change_email', userId)
         // This token is never sent: it marks the change as pending until the job issues the mailed one. Revoking it stops
