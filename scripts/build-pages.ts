@@ -44,8 +44,8 @@ export function buildPages(): Pages {
   })
 }
 
-/** Sets the theme before anything is shown, and loads the font together with the styles: a font that comes later would
- *  move what is shown. */
+/** Sets the theme before anything is shown, and loads the font together with the styles: a page does not use a font that
+ *  comes later, because it would move what is shown. */
 const withHead = (html: string) =>
   html.replace(
     '<link',

@@ -180,14 +180,25 @@ describeAtLength.skipIf(!tools.chromium)('the reference in a browser', () => {
     return part
   }
 
-  testAtLength('nothing moves while it loads', async () => {
+  testAtLength('nothing moves while it loads, also when its font is late', async () => {
+    const shown = Promise.withResolvers<void>()
+    await page.route('**/*.woff2', async (route) => {
+      await shown.promise
+      await route.continue()
+    })
+    await page.goto(`${pages.base}/docs`, { waitUntil: 'commit' })
+    await waitFor(() => page.evaluate('performance.getEntriesByType("paint").length > 0'))
+    shown.resolve()
+    await page.waitForLoadState()
+    await page.unrouteAll()
     const shifts = await page.evaluate(`(async () => {
       const found = []
       const observer = new PerformanceObserver((list) => found.push(...list.getEntries()))
       observer.observe({ type: 'layout-shift', buffered: true })
       await document.fonts.ready
       for (const _ of [1, 2]) await new Promise(requestAnimationFrame)
-      return [...found, ...observer.takeRecords()].map(({ value }) => value)
+      return [...found, ...observer.takeRecords()].map(({ value, sources }) =>
+        [value, ...sources.map(({ node }) => node?.textContent.slice(0, 80))])
     })()`)
     expect(shifts).toEqual([])
   })
