@@ -168,7 +168,7 @@ describe('the export', () => {
     expect(await asked).toBe('left')
     await waitOut(100)
     resolve()
-    await waitFor(async () => (await exportOf(service, ada)).status === 200, 'another', 5_000)
+    await waitFor(async () => (await exportOf(service, ada)).status === 200, 'another', 30_000)
   })
 
   test('contains a conversation in which somebody writes meanwhile', async () => {

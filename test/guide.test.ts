@@ -130,7 +130,7 @@ function startShell(cwd: string, home: string) {
     async run(block: string, expected: RegExp) {
       heard.forget()
       bash.stdin.write(`${block}\necho '${endOfBlock.trim()}'\n`)
-      await waitFor(() => heard.text().includes(endOfBlock), `the end of: ${block}`, 20_000)
+      await waitFor(() => heard.text().includes(endOfBlock), `the end of: ${block}`)
       const said = () => heard.text().replace(endOfBlock, '').replaceAll('\r', '').trim()
       const isSaid = () => expected.test(said())
       await waitFor(isSaid).catch(() => expect(`${block}\n${said()}`).toMatch(expected))

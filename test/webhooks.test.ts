@@ -372,7 +372,7 @@ describe('an event', () => {
     expect(retried.body).toEqual({ retried: 1 })
     resolve({ status: 500 })
     const third = () => receiver.received.length === 3
-    await waitFor(third, 'the retry', 5_000)
+    await waitFor(third)
   })
 
   test('counts as failed when its waiting job is discarded', async () => {
