@@ -85,3 +85,18 @@ test.each([429, 500, 503])('a request that is answered by %d once is repeated', 
   await bucket.put('k', body)
   expect(asked).toBe(2)
 })
+
+test.each([
+  [[200, 409, 409], '409 without a decision'],
+  [[409, 409, 200], '409 without a decision'],
+  [[200, 200, 409], 'false'],
+  [[501, 501, 501], 'false'],
+])('conditional writes that are answered by %p are judged: %s', async (statuses, expected) => {
+  const left = [...statuses]
+  answer = ({ method }) =>
+    method === 'PUT'
+      ? new Response('', { status: left.shift() ?? 500 })
+      : new Response('', { status: 204 })
+  const judged = String(await failureOf(bucket.hasConditionalWrites()))
+  expect(judged.replace(/ \(PUT probe.*/, '')).toBe(expected)
+})

@@ -165,17 +165,21 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     list,
     delete: remove,
 
-    /** Tests two concurrent conditional writes and a later third one, of which exactly one may succeed. */
+    /** Tests two concurrent conditional writes and a later third one, of which exactly one may succeed.
+     *  @throws BucketError also when conflicts leave it undecided */
     async hasConditionalWrites(): Promise<boolean> {
       const key = `probe/${crypto.randomUUID()}`
       const write = (text: string) => create(key, Buffer.from(text)).catch(conditionalOutcome)
       try {
         const together = await Promise.all([write('first'), write('second')])
-        if (together.every((outcome) => outcome === 'undecided')) {
+        const third = await write('third')
+        const outcomes = [...together, third]
+        const successes = outcomes.filter((outcome) => outcome === true).length
+        if (successes === 1 && third === false) return true
+        if (successes <= 1 && outcomes.includes('undecided')) {
           throw failure(409, `without a decision (PUT ${key})`)
         }
-        const succeeded = together.filter((outcome) => outcome === true)
-        return succeeded.length === 1 && (await write('third')) === false
+        return false
       } finally {
         await remove(key).catch(() => {})
       }
