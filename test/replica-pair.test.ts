@@ -669,6 +669,8 @@ describe.concurrent('a standby', () => {
 })
 
 describe.concurrent('a handover of the lead', () => {
+  const attemptsOfRequest = 4
+
   testAtLength('for an upgrade of both: continuous writes of clients are stored once', async () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket', ...patient })
     const a = await pair.leader('a')
@@ -705,6 +707,23 @@ describe.concurrent('a handover of the lead', () => {
     await again.ready()
     expect(await texts(again.base, people)).toEqual(['before'])
     expect(await handingOver).toMatchObject({ code: 1 })
+  })
+
+  testAtLength('is reported although the bucket fails while the lead changes', async () => {
+    await using pair = await startPair(patient)
+    const { faults, counts } = pair.store
+    const a = await pair.leader('a')
+    await pair.standby('b')
+    faults.afterPut = async (key, bytes) => {
+      if (!key.startsWith('log/')) return
+      if ((await decodeEntry(bytes)).entry.kind === 'release') faults.errors = 1
+    }
+    const handingOver = command(a.dataDir, pair.store.url, ['hand-over'])
+    const failedLists = () => (counts['LIST 500'] ?? 0) + (counts['LIST 503'] ?? 0)
+    await waitFor(() => failedLists() >= attemptsOfRequest, 'the command to fail')
+    faults.errors = 0
+    const out = expect.stringContaining(' leads since ')
+    expect(await handingOver).toEqual({ code: 0, out, err: '' })
   })
 
   testAtLength('is possible on the leader only', async () => {

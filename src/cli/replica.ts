@@ -11,7 +11,7 @@ import { freeBytesAt } from '../lib/free-space.ts'
 import { firstIdAt } from '../lib/ids.ts'
 import type { SystemState } from '../modules/operator/model.ts'
 import { findRange, restoreDatabase } from '../replication/follower.ts'
-import type { Agreed } from '../replication/log.ts'
+import { type Agreed, unlessOfBucket } from '../replication/log.ts'
 import { agreedOf, agreedText, type Head, type Node, openNode } from '../replication/node.ts'
 import { findUsable, listSnapshots } from '../replication/snapshots.ts'
 import { terminalLog, withService } from './call.ts'
@@ -268,7 +268,8 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
   mustRun(node)
   await withService(terminal, (call) => call('POST', '/v1/operator/replica/hand-over'))
   for (const end = Date.now() + stopMilliseconds + head.entry.lease; Date.now() < end; ) {
-    const { entry } = (await node.findHead()) ?? head
+    // The bucket may fail for moments, and the lead is already released.
+    const { entry } = (await node.findHead().catch(unlessOfBucket)) ?? head
     if (entry.node !== node.identity.node) {
       return terminal.out(`${entry.node} leads since ${isoTime(entry.at)}`)
     }

@@ -44,6 +44,11 @@ export class LogError extends StartError {}
 export const isOfBucket = (error: unknown): error is BucketError | LogError =>
   error instanceof BucketError || error instanceof LogError
 
+/** For a `catch`: undefined when the bucket cannot be read. */
+export function unlessOfBucket(error: unknown): undefined {
+  if (!isOfBucket(error)) throw error
+}
+
 export const origin: LogPosition = { epoch: 0, position: 0 }
 /** Pages per compressed piece. */
 export const pagesPerPiece = 1_024

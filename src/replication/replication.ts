@@ -4,7 +4,13 @@ import { takeDirectory } from '../db/open.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { createLeader } from './leader.ts'
-import { type Agreed, comparePositions, isOfBucket, type LogPosition } from './log.ts'
+import {
+  type Agreed,
+  comparePositions,
+  isOfBucket,
+  type LogPosition,
+  unlessOfBucket,
+} from './log.ts'
 import {
   type Counts,
   type Head,
@@ -181,10 +187,7 @@ const isWithoutData = ({ place, entry }: Head) =>
 /** For a command that opens the directory itself.
  *  @throws StartError when the log has more than the database here: a change would be lost */
 export async function mustBeNewest(node: Node): Promise<void> {
-  const head = await node.findHead().catch((error: unknown) => {
-    if (isOfBucket(error)) return undefined
-    throw error
-  })
+  const head = await node.findHead().catch(unlessOfBucket)
   const role = head && roleOf(node, head)
   if (role instanceof StartError) throw role
   if (role !== 'standby') return
