@@ -143,6 +143,22 @@ describe.concurrent('a bucket', () => {
   )
 
   testAtLength(
+    'that takes nothing of the first start of a pair: that ends and says so',
+    async () => {
+      await using place = await replicas()
+      place.store.faults.afterPut = (key) => {
+        if (key.startsWith('log/')) place.store.faults.errors = 1
+      }
+      const pair = { REPLICA_PAIR: 'true', REPLICA_LEASE: '1', PORT: '0' }
+      const environment = { ...place.environmentOf(byBucket), ...pair }
+      expect(await hostline(['serve'], place.directory('a'), { environment })).toMatchObject({
+        exitCode: 1,
+        err: 'hostline: unavailable: the bucket stores nothing',
+      })
+    },
+  )
+
+  testAtLength(
     'whose snapshots cannot be read: the server starts, and refuses writes until they can',
     async () => {
       await using place = await replicas()

@@ -188,9 +188,9 @@ function findSqliteVersion(): string {
 }
 
 async function explain(error: unknown) {
-  if (error instanceof StartError || error instanceof AppError) {
-    return error.message.replace(/^/gm, 'hostline: ')
-  }
+  // The write of the keys in a first start may be refused.
+  if (error instanceof AppError) return `hostline: ${error.message}: ${error.cause}`
+  if (error instanceof StartError) return error.message.replace(/^/gm, 'hostline: ')
   const { code, syscall } = Object(error) as { code?: unknown; syscall?: unknown }
   if (typeof code === 'string' && /^(SQLITE_|ENOSPC$)/.test(code)) {
     const { explainFailure } = await import('../db/open.ts')
