@@ -121,6 +121,14 @@ describe('a search', () => {
     expect((await d.list(`?q=${id.toLowerCase()}`)).data).toMatchObject([{ id }])
   })
 
+  test.each(['𠮷田', 'Jo\u0308'])('for the short name %p finds its owner', async (q) => {
+    const { service, open, list } = await withTicket()
+    const owner = await service.register(q.normalize('NFC'), `short${[...q].length}`)
+    const { id } = await open({}, owner)
+    const { data } = await list(`?q=${encodeURIComponent(q)}`)
+    expect(data.map((ticket: { id: string }) => ticket.id)).toEqual([id])
+  })
+
   test('combines with every filter, also after changes', async () => {
     await using d = await openDesk()
     const bob = await d.service.register('bob')

@@ -2,6 +2,7 @@ import { and, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { tickets } from '../../db/schema.ts'
 import { parseId } from '../../lib/ids.ts'
+import { codePoints } from '../../lib/text.ts'
 import { matching, type TicketFilter } from './desk-store.ts'
 
 export type SearchStore = ReturnType<typeof createSearchStore>
@@ -27,8 +28,9 @@ export function createSearchStore(orm: Orm) {
   return {
     /** Ids of users whose name or address contains a text, newest first, ignoring accents and case. A text of one or two
      *  characters must be the whole name. */
-    listOwners(text: string): string[] {
-      if (text.length < shortestPart)
+    listOwners(given: string): string[] {
+      const text = given.normalize('NFC')
+      if (codePoints(text) < shortestPart)
         return shortNames()
           .all(text, maxOwners)
           .map(({ id }) => id)
