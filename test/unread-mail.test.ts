@@ -25,9 +25,14 @@ type State = Said & { isOpen: boolean; isMailed: boolean; wasHeld: boolean }
 async function startMailing(folder: string, more: { listen?: boolean } = {}) {
   const clock = createTestClock()
   let isAway = false
+  let asked = 0
+  let free = Promise.resolve()
   const mail = await startMailServer({
-    onRcptTo: (_address, _session, answer) =>
-      answer(isAway ? Object.assign(new Error('busy'), { responseCode: 451 }) : null),
+    onRcptTo(_address, _session, answer) {
+      asked++
+      const refusal = isAway ? Object.assign(new Error('busy'), { responseCode: 451 }) : null
+      void free.then(() => answer(refusal))
+    },
   })
   let dataDir = join(folder, 'data')
   const start = () => startService({ clock, dataDir, environment: { SMTP_URL: mail.url }, ...more })
@@ -64,6 +69,13 @@ async function startMailing(folder: string, more: { listen?: boolean } = {}) {
     },
     setAway(value: boolean) {
       isAway = value
+    },
+    /** Until it is released, the mail server answers nobody. */
+    hold() {
+      const before = asked
+      const { promise, resolve: release } = Promise.withResolvers<void>()
+      free = promise
+      return { release, reached: () => waitFor(() => asked > before, 'a mail that is held') }
     },
     /** A request of a person, which is a visit. */
     async as({ email, id }: Person, method: string, path: string, body?: unknown) {
@@ -274,6 +286,21 @@ describe('unread messages', () => {
     all.setAway(false)
     await all.pass(5)
     await all.say('word2')
+    await all.pass(60)
+    expect(all.mails().map(bodiesOf)).toEqual([['word1']])
+  })
+
+  test('are mailed once when a visit and the next job come while their mail is under way', async () => {
+    await using all = await startPair()
+    await all.say('word1')
+    const held = all.hold()
+    all.clock.advance(16 * minute)
+    await held.reached()
+    await all.as(all.bob, 'GET', '/v1/users/me')
+    all.clock.advance(16 * minute)
+    // The job that the visit made has begun, and waits for the first.
+    await all.service().write(() => {})
+    held.release()
     await all.pass(60)
     expect(all.mails().map(bodiesOf)).toEqual([['word1']])
   })

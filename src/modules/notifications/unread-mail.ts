@@ -107,6 +107,8 @@ export function createUnreadMail(core: Core, parts: NotificationParts) {
     withOutcome(() => unreadMessages.updateMailed(userId, outcome))
     await deliver({ userId, channel: 'email' }, () => mailer.send(mailOf(person, unread, id)))
     outcome = { mailedThrough: unread.newestId }
+    // Not only with the outcome: the person may have come back, and their next job begins before that is stored.
+    await write(() => unreadMessages.updateMailed(userId, outcome))
     return undefined
   }
 
