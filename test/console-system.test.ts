@@ -72,6 +72,13 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await waitFor(async () => (await top()) === 200, 'the place in the overview')
   })
 
+  testAtLength('a shortcut that leaves a page takes the focus along', async () => {
+    await page.getByRole('link', { name: 'Overview' }).press('g')
+    await page.keyboard.press('a')
+    await page.locator('#main:focus').waitFor()
+    await page.goBack()
+  })
+
   testAtLength('a fault of a page is shown as such, and the other pages go on', async () => {
     const broken = { data: [null], pagination: { cursor: null, has_more: false, limit: 50 } }
     await page.route('**/v1/admin/bans?*', (route) => route.fulfill({ json: broken }))

@@ -139,6 +139,8 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Remove the message' }).click()
     await right.hears('This message was removed.')
     expect(await right.panel.getByAltText('garden.png').count()).toBe(0)
+    // The button that had the focus is gone.
+    await left.panel.locator('[role=log]:focus').waitFor()
   })
 
   testAtLength('both people read a notice of the platform, which nobody has said', async () => {

@@ -1,5 +1,6 @@
 import { render } from 'preact'
 import { Dialogs } from '../kit/dialog.tsx'
+import { keepFocus } from '../kit/kept-focus.ts'
 import { lazy } from '../kit/lazy.tsx'
 import { followLinks, path } from '../kit/router.ts'
 import { ErrorBoundary, watchForFaults } from '../kit/states.tsx'
@@ -32,4 +33,5 @@ function Screen() {
 
 followLinks('/console')
 watchForFaults()
+keepFocus()
 void loadTexts().then(() => render(<App />, document.getElementById('app') ?? document.body))

@@ -2,6 +2,7 @@ import { Play } from 'lucide-preact'
 import { render } from 'preact'
 import { ActionButton } from '../kit/button.tsx'
 import { Dialogs } from '../kit/dialog.tsx'
+import { keepFocus } from '../kit/kept-focus.ts'
 import { followLinks, navigate, path } from '../kit/router.ts'
 import { Select } from '../kit/select.tsx'
 import { useShortcut } from '../kit/shortcuts.tsx'
@@ -19,6 +20,7 @@ const platform = document.title
 
 followLinks('/demo')
 watchForFaults()
+keepFocus()
 void loadTexts().then(() => render(<Page />, document.getElementById('app') ?? document.body))
 
 function Page() {
