@@ -496,6 +496,8 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       const search = page.getByLabel('Search people to add')
       await search.fill('al')
       await page.getByRole('button', { name: /^Albert/ }).waitFor()
+      // The Enter of an input method accepts a character.
+      await search.dispatchEvent('keydown', { key: 'Enter', isComposing: true })
       // Enter picks from the search that is in the field, not from the one that is shown.
       await search.fill('nin')
       await search.press('Enter')

@@ -126,6 +126,14 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     },
   )
 
+  testAtLength('the Enter of an input method sends nothing', async () => {
+    await left.field.fill('すし')
+    for (const sign of [{ isComposing: true }, { keyCode: 229 }])
+      await left.field.dispatchEvent('keydown', { key: 'Enter', ...sign })
+    expect(await left.field.inputValue()).toBe('すし')
+    await left.field.fill('')
+  })
+
   testAtLength('both people see a picture, and a removed message disappears for both', async () => {
     const file = { name: 'garden.png', mimeType: 'image/png', buffer: png }
     await left.panel.locator('input[type=file]').setInputFiles(file)

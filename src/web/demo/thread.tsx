@@ -4,6 +4,7 @@ import { useStore } from '../../../client/src/preact.ts'
 import { openThread, type Used } from '../../../client/src/state.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { IconButton } from '../kit/button.tsx'
+import { isComposing } from '../kit/field.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
@@ -117,8 +118,7 @@ function Composer({ conversationId, thread }: { conversationId: string; thread: 
             client.typing(conversationId)
           }}
           onKeyDown={(event) => {
-            // While an input method is composing, Enter accepts a character.
-            if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event)
+            if (event.key === 'Enter' && !event.shiftKey && !isComposing(event)) submit(event)
           }}
           onPaste={({ clipboardData }) => {
             if (clipboardData?.files[0]) setFile(clipboardData.files[0])

@@ -235,6 +235,11 @@ type SearchFieldProps = {
   onEnter?: (text: string) => void
 }
 
+/** Whether the key is an input method's: its Enter accepts a character. Safari sends that one after the composition, with the
+ *  code 229. */
+export const isComposing = (event: KeyboardEvent): boolean =>
+  event.isComposing || event.keyCode === 229
+
 /** A search input, debounced. */
 export function SearchField({ label, placeholder, value, search, of, onEnter }: SearchFieldProps) {
   const [text, setText] = useState(value)
@@ -257,6 +262,7 @@ export function SearchField({ label, placeholder, value, search, of, onEnter }: 
   }, [text])
 
   function press(event: TargetedEvent<HTMLInputElement, KeyboardEvent>) {
+    if (isComposing(event)) return
     if (event.key === 'Escape') event.currentTarget.blur()
     if (event.key !== 'Enter') return
     event.preventDefault()

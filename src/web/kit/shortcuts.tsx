@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { openDialog } from './dialog.tsx'
-import { CheckBox } from './field.tsx'
+import { CheckBox, isComposing } from './field.tsx'
 import { texts } from './texts.tsx'
 
 type Shortcut = { keys: string; label: string; work: () => void }
@@ -46,7 +46,7 @@ export function useShortcut(keys: string, label: string, work: () => void): void
 }
 
 addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+  if (event.ctrlKey || event.metaKey || event.altKey || isComposing(event)) return
   if (event.defaultPrevented || (!hasShortcuts.value && event.key.length === 1)) return
   // A held key goes on through rows, and does nothing else again.
   if (event.repeat && event.key !== 'j' && event.key !== 'k') return

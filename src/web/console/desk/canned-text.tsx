@@ -1,6 +1,7 @@
 import type { RefObject } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { CannedReply, DeskTicket } from '../../../../client/src/client.ts'
+import { isComposing } from '../../kit/field.tsx'
 import { type Language, languages, texts } from '../../kit/texts.tsx'
 import { useList } from '../data.ts'
 
@@ -34,7 +35,7 @@ export function CannedText(props: TextProps) {
   }, [text, area])
 
   function press(event: KeyboardEvent) {
-    if (event.isComposing || canned.press(event)) return
+    if (isComposing(event) || canned.press(event)) return
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
       event.preventDefault()
       send()
