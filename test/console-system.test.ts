@@ -457,6 +457,16 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     const body = { email: 'a@spam.example', password }
     const { status } = await call(pages.base, 'POST', '/v1/auth/register', { body })
     expect(status).toBe(403)
+    await page.route('**/v1/admin/bans?*', async (route) => {
+      const response = await route.fetch()
+      const json = await response.json()
+      // The last moment of the day before yesterday.
+      json.data[0].created_at = new Date(new Date().setHours(-24, 0, 0, -1)).toISOString()
+      await route.fulfill({ response, json })
+    })
+    await page.reload()
+    await page.getByText('2 days ago').waitFor()
+    await page.unrouteAll()
     await button('Remove the ban of spam.example').click()
     await ofDialog('Remove the ban').click()
     await page.getByRole('heading', { name: 'Nothing is banned' }).waitFor()

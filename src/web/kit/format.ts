@@ -8,8 +8,8 @@ setInterval(() => {
 }, 30_000)
 
 const weekSeconds = 604_800
+const daySeconds = 86_400
 const units = [
-  ['day', 86_400],
   ['hour', 3_600],
   ['minute', 60],
 ] as const
@@ -33,11 +33,17 @@ const absolute = computed(
 export function relativeTime(at: string): string {
   const seconds = (Date.parse(at) - now.value) / 1_000
   if (Math.abs(seconds) > weekSeconds) return dayText(at)
+  if (Math.abs(seconds) >= daySeconds)
+    return relative.value.format(daysUntil(Date.parse(at)), 'day')
   const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
   return unit === 'second'
     ? relative.value.format(0, 'second')
     : relative.value.format(Math.trunc(seconds / length), unit)
 }
+
+/** In days of the calendar: yesterday ends at midnight. */
+const daysUntil = (at: number) =>
+  Math.round((startOfDay(at) - startOfDay(now.value)) / (daySeconds * 1_000))
 
 const dayOfYear = computed(
   () => new Intl.DateTimeFormat(locale.value, { day: 'numeric', month: 'short' }),
@@ -54,10 +60,10 @@ function dayText(at: string): string {
 /** The name of a day for a heading: `Yesterday`, `Monday, 3 May`. */
 export function dayHeading(day: string): string {
   const date = new Date(day)
-  const daysAgo = Math.round((startOfDay(now.value) - date.getTime()) / 86_400_000)
-  if (daysAgo < 2) {
+  const days = daysUntil(date.getTime())
+  if (days > -2) {
     const relativeDay = new Intl.RelativeTimeFormat(locale.value, { numeric: 'auto' })
-    const text = relativeDay.format(-daysAgo, 'day')
+    const text = relativeDay.format(days, 'day')
     return text.charAt(0).toUpperCase() + text.slice(1)
   }
   const isThisYear = date.getFullYear() === new Date(now.value).getFullYear()
