@@ -24,7 +24,7 @@ const mutations: Mutation[] = [
   {
     name: 'adoption keeps sessions and push tokens',
     file: `${accounts}/account-parts.ts`,
-    from: 'sessionStore.endDevices(id, core.clock.now())',
+    from: 'sessionStore.endDevices(id)',
     to: '',
   },
   {
@@ -91,8 +91,8 @@ const mutations: Mutation[] = [
   {
     name: 'a reset keeps sessions',
     file: `${accounts}/address/recovery.ts`,
-    from: 'sessionStore.revokeAll(id, clock.now(), keptSession)',
-    to: 'if (keptSession !== undefined) sessionStore.revokeAll(id, clock.now(), keptSession)',
+    from: 'sessionStore.revokeAll(id, keptSession)',
+    to: 'if (keptSession !== undefined) sessionStore.revokeAll(id, keptSession)',
   },
   {
     name: 'a reset leaves sockets',
@@ -152,7 +152,7 @@ const mutations: Mutation[] = [
   {
     name: 'undo keeps sessions',
     file: `${accounts}/address/recovery.ts`,
-    from: 'sessionStore.revokeAll(user.id, clock.now())',
+    from: 'sessionStore.revokeAll(user.id)',
     to: '',
   },
   {
@@ -224,14 +224,14 @@ const mutations: Mutation[] = [
   {
     name: 'enabling revives sessions',
     file: `${accounts}/people/user-admin.ts`,
-    from: `      sessionStore.revokeAll(user.id, clock.now())
+    from: `      sessionStore.revokeAll(user.id)
       oneTimeTokens.revoke('reset_password', user.id)`,
     to: "      oneTimeTokens.revoke('reset_password', user.id)",
   },
   {
     name: 'a new admin keeps sessions that a platform opened',
     file: `${accounts}/people/user-admin.ts`,
-    from: "if (role === 'admin') sessionStore.revokeAll(user.id, clock.now())",
+    from: "if (role === 'admin') sessionStore.revokeAll(user.id)",
     to: '',
   },
   {

@@ -45,7 +45,7 @@ export function createAccountParts(core: Core, parts: Parts) {
   const { passwordCost, forget, onReachChanged } = parts
   const store = createAccountStore(core.orm)
   const factors = createFactorStore(core.orm)
-  const sessionStore = createSessionStore(core.orm, core.config.adminTotp)
+  const sessionStore = createSessionStore(core)
   const hashAddress = loadAddressHash(core.orm)
   const oneTimeTokens = createOneTimeTokens(core)
   // A socket opened after the change already has the new rights and stays open.
@@ -136,7 +136,7 @@ export function createAccountParts(core: Core, parts: Parts) {
      *  password, second factor, sessions, devices, links and profile that the registrant has set. */
     adopt({ id, email, isProvisional }: UserRow, by: By): void {
       if (!isProvisional) return
-      sessionStore.endDevices(id, core.clock.now())
+      sessionStore.endDevices(id)
       oneTimeTokens.deleteOfUser(id)
       factors.deleteOfUser(id)
       const profile = { ...emptyProfile, displayName: localPart(email) }

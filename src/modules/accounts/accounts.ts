@@ -4,7 +4,6 @@ import type { OutboxJobs } from '../../jobs/outbox.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import { day } from '../../lib/clock.ts'
 import type { DomainEvent } from '../../lib/events.ts'
-import type { UserPrincipal } from '../../lib/principal.ts'
 import { storedEmail } from '../../lib/text.ts'
 import { purgedKinds } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
@@ -237,10 +236,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     },
     verifyToken: accessTokens.verify,
     findPrincipal: sessionStore.findPrincipal,
-    isConfirmed({ sessionId }: UserPrincipal, milliseconds: number): boolean {
-      const now = core.clock.now()
-      return sessionStore.isConfirmedBetween(sessionId, now - milliseconds, now)
-    },
+    isConfirmed: sessionStore.isConfirmed,
     resolveUser: userAdmin.resolve,
     upsertUser: userAdmin.upsert,
     /** Creates a user without a password for a day, and begins a session.

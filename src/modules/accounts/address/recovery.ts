@@ -16,7 +16,7 @@ export type Recovery = ReturnType<typeof createRecovery>
 type Parts = AccountParts & { bans: Bans; sessions: Sessions }
 
 export function createRecovery(core: Core, parts: Parts) {
-  const { write, afterCommit, audit, outbox, hub, clock } = core
+  const { write, afterCommit, audit, outbox, hub } = core
   const { store, sessionStore, factors, oneTimeTokens, passwords, throttle } = parts
   const { sessions, sentMails, queueMail, hashAddress, bans } = parts
 
@@ -47,7 +47,7 @@ export function createRecovery(core: Core, parts: Parts) {
     // Mail only verified addresses: an unverified one may belong to somebody else.
     const isMailed = store.find(id)?.emailVerified && sentMails.take('password_changed', email)
     if (isMailed) queueMail('password_changed_mail', user)
-    sessionStore.revokeAll(id, clock.now(), keptSession)
+    sessionStore.revokeAll(id, keptSession)
   }
 
   function redeemChange(purpose: 'change_email' | 'undo_email', token: string) {
@@ -208,7 +208,7 @@ export function createRecovery(core: Core, parts: Parts) {
         const factorSince = factors.find(user.id)?.confirmedAt ?? 0
         const owner = store.own(user.id)
         if (factorSince >= changedAt) parts.removeFactor(owner, onOneself(user.id, ip))
-        sessionStore.revokeAll(user.id, clock.now())
+        sessionStore.revokeAll(user.id)
         queueMail('password_reset_mail', { id: user.id, email })
         audit.record({ action: 'email_change_undone', ...onOneself(user.id, ip) })
         afterCommit(() => hub.closeUser(user.id))

@@ -120,7 +120,7 @@ export function createBans(core: Core, parts: AccountParts) {
     const some = sessionStore.listOrigins(after, limit)
     for (const { id, userId, ip, revokedAt } of some) {
       if (revokedAt !== null || ip === null || !isWithinNetwork(ip, network)) continue
-      sessionStore.revoke(id, userId, clock.now())
+      sessionStore.revoke(id, userId)
       afterCommit(() => hub.closeSession(userId, id))
     }
     return some.at(-1)?.id

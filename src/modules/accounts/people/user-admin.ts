@@ -92,7 +92,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
     if (role === 'verified_user' && !user.emailVerified) throw invalidField('role', 'not_verified')
     if (role !== 'admin') parts.mustNotBeLastAdmin(user)
     // Choice: a new admin must log in again, because the platform may have created the old sessions without a password.
-    if (role === 'admin') sessionStore.revokeAll(user.id, clock.now())
+    if (role === 'admin') sessionStore.revokeAll(user.id)
     parts.changeAccess(user.id, { role })
     record('role_changed', user.id, by, { from: user.role, to: role })
   }
@@ -116,7 +116,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
     parts.changeAccess(user.id, { disabledAt: isDisabled ? clock.now() : null })
     if (isDisabled) {
       // Enabling the account again must not revive its old sessions and links.
-      sessionStore.revokeAll(user.id, clock.now())
+      sessionStore.revokeAll(user.id)
       oneTimeTokens.revoke('reset_password', user.id)
       oneTimeTokens.revoke('change_email', user.id)
     }

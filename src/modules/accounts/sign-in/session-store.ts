@@ -1,13 +1,13 @@
-import { and, eq, gt, isNotNull, isNull } from 'drizzle-orm'
-import type { Orm } from '../../../db/open.ts'
+import { and, between, eq, gt, inArray, isNotNull, isNull } from 'drizzle-orm'
+import type { Core } from '../../../core.ts'
 import { pushTokens, refreshTokens, sessions } from '../../../db/schema.ts'
 import {
+  deleteSome,
   eachOf,
-  lazyStatements,
+  hasRow,
   listById,
   listColumn,
   prepareInsert,
-  selectList,
 } from '../../../db/statements.ts'
 import { day } from '../../../lib/clock.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
@@ -30,11 +30,11 @@ type RefreshToken = {
   liveParentHash: string | null
 }
 
-export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional') {
+export function createSessionStore({ orm, clock, config }: Core) {
   const sqlite = orm.$client
   // Runs with every request, so omit the subquery when the second factor is optional.
   const isSecured =
-    adminTotp === 'optional'
+    config.adminTotp === 'optional'
       ? '1'
       : `EXISTS (SELECT 1 FROM totp_factors f
          WHERE f.user_id = sessions.user_id AND confirmed_at IS NOT NULL)`
@@ -54,16 +54,6 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
        SELECT 1 FROM sessions s JOIN users u ON u.id = s.user_id
        WHERE s.id = refresh_tokens.session_id AND s.revoked_at IS NULL AND u.disabled_at IS NULL)
      RETURNING session_id AS sessionId`,
-  )
-  const session = sqlite.prepare<SessionRow, [string]>(
-    `SELECT ${selectList(sessions)} FROM sessions WHERE id = ?`,
-  )
-  const use = sqlite.prepare<unknown, [number, string, string | null, string]>(
-    'UPDATE sessions SET last_used_at = ?, ip = ?, user_agent = ? WHERE id = ?',
-  )
-  // A later confirmation is from before the clock was set back.
-  const confirmed = sqlite.prepare<unknown, [string, number, number]>(
-    'SELECT 1 FROM sessions WHERE id = ? AND confirmed_at BETWEEN ? AND ?',
   )
   const token = sqlite.prepare<RefreshToken, [string]>(
     `SELECT t.session_id AS sessionId, s.user_id AS userId, t.consumed_at AS consumedAt, s.revoked_at AS revokedAt,
@@ -88,17 +78,14 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
   const origins = sqlite.prepare<Origin, [string, number]>(
     `SELECT id, user_id AS userId, ip, revoked_at AS revokedAt FROM sessions WHERE id > ? ORDER BY id LIMIT ?`,
   )
-  const statement = lazyStatements(sqlite)
-  const firstOfUser = 'SELECT id FROM sessions WHERE user_id = ? ORDER BY id LIMIT ?'
-  const eraseTokens = statement<{ sessionId: string }, [string, number, number]>(
-    `DELETE FROM refresh_tokens WHERE hash IN
-       (SELECT hash FROM refresh_tokens WHERE session_id IN (${firstOfUser}) LIMIT ?)
-     RETURNING session_id AS sessionId`,
-  )
-  const eraseSessions = statement<{ id: string }, [string, number]>(
-    `DELETE FROM sessions WHERE id IN (${firstOfUser}) RETURNING id`,
-  )
   const isOpen = isNull(sessions.revokedAt)
+  const live = (userId: string) =>
+    and(
+      eq(sessions.userId, userId),
+      isOpen,
+      gt(sessions.lastUsedAt, clock.now() - refreshTokenMilliseconds),
+      gt(sessions.createdAt, clock.now() - longestSessionMilliseconds),
+    )
   const revoke = sqlite.prepare<unknown, [number, string, string]>(
     'UPDATE sessions SET revoked_at = ? WHERE id = ? AND user_id = ? AND revoked_at IS NULL',
   )
@@ -122,30 +109,35 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     },
     insertToken: prepareInsert(sqlite, refreshTokens),
     /** @returns the id of its session; undefined if the token, its session or its user is not active */
-    consumeToken: (hash: string, keyHash: string | null, now: number) =>
-      consume.get(hash, now, keyHash)?.sessionId,
+    consumeToken: (hash: string, keyHash: string | null) =>
+      consume.get(hash, clock.now(), keyHash)?.sessionId,
     /** The refresh token must have been exchanged within a day, with this key and user agent. */
-    consumeSuccessor: (hash: string, keyHash: string, now: number, userAgent: string | null) =>
-      consumeSuccessor.get(hash, now, keyHash, userAgent)?.sessionId,
-    find: (id: string): SessionRow | undefined => session.get(id) ?? undefined,
-    updateUsed(id: string, now: number, ip: string, userAgent: string | null) {
-      use.run(now, ip, userAgent, id)
+    consumeSuccessor: (hash: string, keyHash: string, userAgent: string | null) =>
+      consumeSuccessor.get(hash, clock.now(), keyHash, userAgent)?.sessionId,
+    find: (id: string): SessionRow | undefined =>
+      orm.select().from(sessions).where(eq(sessions.id, id)).get(),
+    updateUsed(id: string, ip: string, userAgent: string | null): void {
+      const use = { lastUsedAt: clock.now(), ip, userAgent }
+      orm.update(sessions).set(use).where(eq(sessions.id, id)).run()
     },
-    updateConfirmed(id: string, now: number): void {
-      orm.update(sessions).set({ confirmedAt: now }).where(eq(sessions.id, id)).run()
+    updateConfirmed(id: string): void {
+      orm.update(sessions).set({ confirmedAt: clock.now() }).where(eq(sessions.id, id)).run()
     },
-    isConfirmedBetween: (id: string, from: number, to: number) =>
-      confirmed.get(id, from, to) !== null,
+    isConfirmed({ sessionId }: UserPrincipal, milliseconds: number): boolean {
+      const now = clock.now()
+      // A later confirmation is from before the clock was set back.
+      const isRecent = between(sessions.confirmedAt, now - milliseconds, now)
+      return hasRow(orm, sessions, and(eq(sessions.id, sessionId), isRecent))
+    },
     findToken: (hash: string) => token.get(hash) ?? undefined,
-    list: (userId: string, now: number, range: ListRange): Listing<SessionRow> =>
-      listById(orm, range, { id: sessions.id, which: live(userId, now) }),
+    list: (userId: string, range: ListRange): Listing<SessionRow> =>
+      listById(orm, range, { id: sessions.id, which: live(userId) }),
     each: (userId: string) => eachOf(orm, sessions, 'id', eq(sessions.userId, userId)),
     /** False when it belongs to another user or has already ended. */
-    revoke(id: string, userId: string, now: number): boolean {
-      return revoke.run(now, id, userId).changes > 0
-    },
-    revokeAll(userId: string, now: number, keptId = ''): void {
-      revokeAll.run(now, userId, keptId)
+    revoke: (id: string, userId: string): boolean =>
+      revoke.run(clock.now(), id, userId).changes > 0,
+    revokeAll(userId: string, keptId = ''): void {
+      revokeAll.run(clock.now(), userId, keptId)
     },
     listAddresses: (userId: string): string[] =>
       listColumn(
@@ -155,24 +147,19 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
       ),
     /** Also ended ones: a million of them may be between two open ones. */
     listOrigins: (after: string, limit: number) => origins.all(after, limit),
-    endDevices(userId: string, now: number): void {
-      revokeAll.run(now, userId, '')
+    endDevices(userId: string): void {
+      revokeAll.run(clock.now(), userId, '')
       orm.delete(pushTokens).where(eq(pushTokens.userId, userId)).run()
     },
     /** A session may have thousands of tokens. */
     erase(userId: string, limit: number): string | undefined {
-      const tokens = eraseTokens().all(userId, limit, limit)
-      if (tokens.length === limit) return tokens.at(-1)?.sessionId
-      return eraseSessions().all(userId, limit).at(-1)?.id
+      const own = eq(sessions.userId, userId)
+      const first = orm.select({ id: sessions.id }).from(sessions).where(own)
+      const ofFirst = inArray(refreshTokens.sessionId, first.orderBy(sessions.id).limit(limit))
+      return (
+        deleteSome(orm, refreshTokens.hash, ofFirst, limit) ??
+        deleteSome(orm, sessions.id, own, limit)
+      )
     },
   }
-}
-
-function live(userId: string, now: number) {
-  return and(
-    eq(sessions.userId, userId),
-    isNull(sessions.revokedAt),
-    gt(sessions.lastUsedAt, now - refreshTokenMilliseconds),
-    gt(sessions.createdAt, now - longestSessionMilliseconds),
-  )
 }

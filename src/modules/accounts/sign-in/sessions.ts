@@ -4,7 +4,6 @@ import { type By, onOneself } from '../../../db/audit-trail.ts'
 import { AppError } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
 import { parseId } from '../../../lib/ids.ts'
-import type { Listing, ListRange } from '../../../lib/list-range.ts'
 import type { UserPrincipal } from '../../../lib/principal.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
@@ -69,18 +68,17 @@ export function createSessions(core: Core, parts: Parts) {
   }
 
   function consume(hash: string, key: string | undefined, client: Client): string | undefined {
-    const now = clock.now()
-    if (key === undefined) return sessionStore.consumeToken(hash, null, now)
+    if (key === undefined) return sessionStore.consumeToken(hash, null)
     const keyHash = sha256(key)
     return (
-      sessionStore.consumeToken(hash, keyHash, now) ??
-      sessionStore.consumeSuccessor(hash, keyHash, now, client.userAgent)
+      sessionStore.consumeToken(hash, keyHash) ??
+      sessionStore.consumeSuccessor(hash, keyHash, client.userAgent)
     )
   }
 
   // A new address is common, and so is a new user agent after an update. Both at once may mean theft, so that is audited.
   function recordUse({ id, userId, ...former }: SessionRow, { ip, userAgent }: Client) {
-    sessionStore.updateUsed(id, clock.now(), ip, userAgent)
+    sessionStore.updateUsed(id, ip, userAgent)
     if (ip === former.ip || userAgent === former.userAgent) return
     const details = { from: `${former.ip} ${former.userAgent}`, to: `${ip} ${userAgent}` }
     const actor = { type: 'user', id: userId } as const
@@ -104,7 +102,7 @@ export function createSessions(core: Core, parts: Parts) {
 
   function end(sessionId: string, userId: string): boolean {
     afterCommit(() => hub.closeSession(userId, sessionId))
-    return sessionStore.revoke(sessionId, userId, clock.now())
+    return sessionStore.revoke(sessionId, userId)
   }
 
   async function tokenSet({ user, sessionId, refreshToken }: OpenSession): Promise<TokenSet> {
@@ -172,8 +170,7 @@ export function createSessions(core: Core, parts: Parts) {
       return user
     },
 
-    list: (userId: string, range: ListRange): Listing<SessionRow> =>
-      sessionStore.list(userId, clock.now(), range),
+    list: sessionStore.list,
 
     /** Ends a session of a user.
      *  @throws not_found (unknown, ended, or of another user) */
@@ -187,7 +184,7 @@ export function createSessions(core: Core, parts: Parts) {
 
     async endAll(userId: string, by: By): Promise<void> {
       await write(() => {
-        sessionStore.revokeAll(userId, clock.now())
+        sessionStore.revokeAll(userId)
         audit.record({ action: 'session_ended', ...by, target: { type: 'user', id: userId } })
         afterCommit(() => hub.closeUser(userId))
       })
