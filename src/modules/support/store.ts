@@ -85,8 +85,6 @@ export function createTicketStore(orm: Orm) {
       .orderBy(desc(seq))
       .prepare()
   })
-  const insertMessage = lazy(() => prepareInsert(sqlite, ticketMessages))
-  const insertHistory = lazy(() => prepareInsert(sqlite, ticketHistory))
 
   const ofTicket = (ticketId: string) => eq(ticketMessages.ticketId, ticketId)
   const selectMessages = (which: SQL | undefined) => orm.select().from(ticketMessages).where(which)
@@ -146,9 +144,7 @@ export function createTicketStore(orm: Orm) {
     /** Oldest first. */
     eachOfUser: (userId: string) =>
       eachRow<TicketRow>((last, limit) => ofUserAfter().all(userId, last?.userSeq ?? 0, limit)),
-    insertMessage(row: TicketMessageRow): void {
-      insertMessage()(row)
-    },
+    insertMessage: prepareInsert(sqlite, ticketMessages),
     listMessages,
     /** The newest messages of a ticket, oldest first, and the cursor of the earlier ones. */
     listNewest({ id, messageCount }: TicketRow): MessagesShown {
@@ -180,9 +176,7 @@ export function createTicketStore(orm: Orm) {
       const own = and(eq(ticketMessages.authorId, authorId), eq(ticketMessages.clientId, clientId))
       return selectMessages(own).get()
     },
-    insertHistory(row: HistoryRow): void {
-      insertHistory()(row)
-    },
+    insertHistory: prepareInsert(sqlite, ticketHistory),
     findFirstChange(ticketId: string, of: HistoryRow['field']): HistoryRow | undefined {
       const { ticketId: ticket, field, id } = ticketHistory
       const wanted = and(eq(ticket, ticketId), eq(field, of))
