@@ -3,13 +3,8 @@ import type { Core } from '../../core.ts'
 import type { AuditAction, ByUser } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { findById, getById } from '../../lib/ids.ts'
-import {
-  cutAtLimit,
-  decodeCursor,
-  type Listing,
-  type ListRange,
-  listByPosition,
-} from '../../lib/list-range.ts'
+import { lazy } from '../../lib/lazy.ts'
+import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskItem, NoteItem, TicketFilter } from './desk-store.ts'
 import type { DeskDetail, MessageRequest, TicketCounts, TicketOrder } from './model.ts'
@@ -44,8 +39,6 @@ const notClosed = ticketStatuses.filter((status) => status !== 'closed')
 
 const codeForm = /^#([0-9a-z]{6})$/i
 
-const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
-
 export function createDeskService(core: Core, parts: SupportParts) {
   const { write, afterCommit, hub, audit, newId, clock } = core
   const { store, desk, search, changes, views, notify, attach, detach } = parts
@@ -61,17 +54,20 @@ export function createDeskService(core: Core, parts: SupportParts) {
     })
 
   // Choice: newest ticket first, so that the index scan stops when the page is full.
-  function find(match: string, filter: TicketFilter, range: ListRange): Listing<DeskItem> {
-    if (range.form === 'page') {
-      const { offset, perPage } = range
-      const all = search.list(match, filter, { limit: maxCounted })
-      const rows = desk.listByNumber(all.slice(offset, offset + perPage))
-      return { form: 'page', rows, total: all.length }
-    }
-    const { cursor, limit } = range
-    const before = cursor === undefined ? undefined : decodeCursor(cursor, searchPosition)[1]
-    const ns = search.list(match, filter, { limit: limit + 1, before })
-    return cutAtLimit(desk.listByNumber(ns), limit, (row) => ['search', row.n])
+  function find(match: string | undefined, filter: TicketFilter, range: ListRange) {
+    const hits = (limit: number, before?: number) =>
+      match === undefined ? [] : search.list(match, filter, { limit, before })
+    const counted = lazy(() => hits(maxCounted))
+    return listByPosition(range, {
+      name: 'search',
+      shape: Type.Integer(),
+      count: () => counted().length,
+      list({ limit, offset, before }) {
+        const ns = range.form === 'page' ? counted() : hits(limit, before)
+        return desk.listByNumber(ns.slice(offset, offset + limit))
+      },
+      position: ({ n }) => n,
+    })
   }
 
   const mustFind = (idText: string): TicketRow => getById(idText, store.find)
@@ -131,10 +127,7 @@ export function createDeskService(core: Core, parts: SupportParts) {
       if (q === undefined || q.trim() === '') return queue(filter, order, range)
       const [, code] = codeForm.exec(q.trim()) ?? []
       if (code !== undefined) return queue({ ...filter, code: code.toUpperCase() }, order, range)
-      const match = matchOf(q, search.listOwners)
-      if (match !== undefined) return find(match, filter, range)
-      if (range.form === 'page') return { form: 'page', rows: [], total: 0 }
-      return { form: 'cursor', rows: [], cursor: null }
+      return find(matchOf(q, search.listOwners), filter, range)
     },
 
     counts(adminId: string): TicketCounts {
