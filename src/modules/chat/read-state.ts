@@ -16,6 +16,7 @@ type Parts = {
   publishUpdate: ChatService['publishUpdate']
 }
 
+type OwnChanges = Parameters<ChatStore['updateParticipant']>[2]
 type Reading = { messageId?: string | null | undefined; from?: Peer | undefined }
 
 export type ReadState = ReturnType<typeof createReadState>
@@ -79,10 +80,10 @@ export function createReadState(core: Core, parts: Parts) {
 
   /** Changes a conversation for one user and sends it to their sockets.
    *  @throws not_found · not_participant */
-  const change = (userId: string, conversationId: string, update: (id: string) => void) =>
+  const change = (userId: string, conversationId: string, changesOf: () => OwnChanges) =>
     write(() => {
       const { id } = participate(userId, conversationId)
-      update(id)
+      store.updateParticipant(userId, id, changesOf())
       publishUpdate(id, [userId])
     })
 
@@ -92,22 +93,15 @@ export function createReadState(core: Core, parts: Parts) {
     markRead: (userId: string, conversationId: string, reading: Reading = {}): Promise<void> =>
       write(() => read(userId, conversationId, reading)),
 
-    /** @param until ms since the epoch; without it permanently
+    /** @param until ms since the epoch; without it permanently; null unmutes
      *  @throws not_found · not_participant · validation_error (`until` is in the past) */
-    mute: (userId: string, conversationId: string, until = forever): Promise<void> =>
-      change(userId, conversationId, (id) => {
-        if (until <= clock.now()) throw invalidField('until', 'in_the_past')
-        store.updateParticipant(userId, id, { mutedUntil: until })
+    mute: (userId: string, conversationId: string, until: number | null = forever) =>
+      change(userId, conversationId, () => {
+        if (until !== null && until <= clock.now()) throw invalidField('until', 'in_the_past')
+        return { mutedUntil: until }
       }),
 
-    unmute: (userId: string, conversationId: string): Promise<void> =>
-      change(userId, conversationId, (id) =>
-        store.updateParticipant(userId, id, { mutedUntil: null }),
-      ),
-
-    archive: (userId: string, conversationId: string, isArchived: boolean): Promise<void> =>
-      change(userId, conversationId, (id) =>
-        store.updateParticipant(userId, id, { isArchived: isArchived ? 1 : 0 }),
-      ),
+    archive: (userId: string, conversationId: string, isArchived: boolean) =>
+      change(userId, conversationId, () => ({ isArchived: isArchived ? 1 : 0 })),
   }
 }

@@ -187,7 +187,7 @@ export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Par
     )
     .delete(
       '/v1/chat/conversations/:id/mute',
-      ({ params, context }) => readState.unmute(context.user.userId, params.id),
+      ({ params, context }) => readState.mute(context.user.userId, params.id, null),
       user('unmuteConversation', 'Unmutes a conversation.', { 204: null, errors: inConversation }),
     )
     .put(

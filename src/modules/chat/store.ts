@@ -219,7 +219,6 @@ export function createChatStore(orm: Orm) {
       return { ...row, ...kept?.said }
     },
     /** Messages with `after` < seq ≤ `until`, newest first. */
-    /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
     /** The next messages in a user's conversations, by conversation and `seq`, of anybody: a read that looked for the user's own
