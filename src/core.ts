@@ -68,5 +68,18 @@ export type Module = {
 
 export type MayTalk = (userId: string, otherId: string) => boolean
 
+/** The newest unread message of a conversation. */
+export type UnreadMessage = {
+  id: string
+  seq: number
+  /** The time of the oldest unread message in ms since the epoch. */
+  since: number
+  /** Null for a notice of the platform, as is the name. */
+  senderId: string | null
+  senderName: string | null
+  text: string
+  createdAt: number
+}
+
 /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
 export type ResolveUser = (reference: string) => string | undefined

@@ -1,7 +1,7 @@
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
+import type { UnreadMessage } from '../../core.ts'
 import type { Orm } from '../../db/open.ts'
 import { inboxes, participants } from '../../db/schema.ts'
-import { selectList } from '../../db/statements.ts'
 import type { ParticipantRow } from './store.ts'
 
 const maxConversations = 1_000
@@ -15,16 +15,6 @@ type Mailable = {
   newestId: string
 }
 type Excerpt = { isNotice: number; text: string }
-/** `since` is the time of the oldest unread message. */
-type Newest = {
-  seq: number
-  id: string
-  senderId: string | null
-  senderName: string | null
-  text: string
-  createdAt: number
-  since: number
-}
 
 /** The text of a message; of a file message its caption, else the names of its files. Empty when there are none. */
 const shownText = `CASE type WHEN 'file' THEN coalesce(nullif(trim(body), ''),
@@ -60,14 +50,11 @@ export function createUnreadStore(orm: Orm) {
      FROM messages WHERE conversation_id = ?1 AND seq >= ?2 AND ${isMailable('?3')} ORDER BY seq DESC LIMIT ?4`,
   )
   const isUnread = `conversation_id = ?1 AND seq > ?2 AND ${isCounted('?3')}`
-  const newest = sqlite.prepare<Newest, [string, number, string | null]>(
+  const newest = sqlite.prepare<UnreadMessage, [string, number, string | null]>(
     `SELECT seq, id, sender_id AS senderId, (SELECT display_name FROM users WHERE id = sender_id) AS senderName,
        ${shownText} AS text, created_at AS createdAt,
        (SELECT created_at FROM messages WHERE ${isUnread} ORDER BY seq LIMIT 1) AS since
      FROM messages WHERE ${isUnread} ORDER BY seq DESC LIMIT 1`,
-  )
-  const participant = sqlite.prepare<ParticipantRow, [string, string]>(
-    `SELECT ${selectList(participants)} FROM participants WHERE user_id = ? AND conversation_id = ?`,
   )
   const ofInbox = (userId: string) => eq(inboxes.userId, userId)
   const isMailed = sqlite.prepare<unknown, [string]>(
@@ -87,11 +74,13 @@ export function createUnreadStore(orm: Orm) {
     /** The `limit` newest unread messages of a conversation, oldest first. */
     listExcerpts: ({ conversationId, oldestSeq, senderId }: Mailable, limit: number): Excerpt[] =>
       excerpts.all(conversationId, oldestSeq, senderId, limit).reverse(),
-    findParticipant: (userId: string, conversationId: string): ParticipantRow | undefined =>
-      participant.get(userId, conversationId) ?? undefined,
+    findParticipant(userId: string, id: string): ParticipantRow | undefined {
+      const one = and(eq(participants.userId, userId), eq(participants.conversationId, id))
+      return orm.select().from(participants).where(one).get()
+    },
     findNewest: (
       { conversationId, lastReadSeq }: ParticipantRow,
       senderId: string | null,
-    ): Newest | undefined => newest.get(conversationId, lastReadSeq, senderId) ?? undefined,
+    ): UnreadMessage | undefined => newest.get(conversationId, lastReadSeq, senderId) ?? undefined,
   }
 }

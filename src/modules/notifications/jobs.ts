@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Core } from '../../core.ts'
+import type { Core, UnreadMessage } from '../../core.ts'
 import type { Delivered } from '../../jobs/delivery-store.ts'
 import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
@@ -21,18 +21,6 @@ import type { NotificationParts } from './notifications.ts'
 import { isAboutBlocked, type NotificationText, textOf } from './notifier.ts'
 import { type HeldPush, heldOf, type PushTokenRow } from './push-token-store.ts'
 import type { NotificationRow, Person } from './store.ts'
-
-type UnreadMessage = {
-  id: string
-  seq: number
-  /** The time of the oldest unread message in ms since the epoch. */
-  since: number
-  /** Null for a notice of the platform, as is the name. */
-  senderId: string | null
-  senderName: string | null
-  text: string
-  createdAt: number
-}
 
 export type UnreadMessages = {
   find(userId: string, conversationId: string): UnreadMessage | undefined
