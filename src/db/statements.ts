@@ -4,6 +4,7 @@ import {
   asc,
   count,
   desc,
+  eq,
   getTableColumns,
   getTableName,
   gt,
@@ -46,6 +47,20 @@ export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T)
       return value === null ? null : column.mapToDriverValue(value)
     })
     statement.run(...(values as SQLQueryBindings[])) // what the columns store
+  }
+}
+
+/** The statements about one row of a table, by its id. */
+export function rowsOf<T extends SQLiteTable & { id: SQLiteColumn }>(orm: Orm, table: T) {
+  type Row = T['$inferSelect']
+  const rows: SQLiteTable = table
+  const isOne = (id: string) => eq(table.id, id)
+  return {
+    insert: (row: T['$inferInsert']): Row => orm.insert(table).values(row).returning().get(),
+    find: (id: string): Row | undefined => orm.select().from(rows).where(isOne(id)).get(),
+    update: (id: string, changes: Partial<Row>): Row =>
+      orm.update(rows).set(changes).where(isOne(id)).returning().get(),
+    delete: (id: string): Row | undefined => orm.delete(table).where(isOne(id)).returning().get(),
   }
 }
 

@@ -11,7 +11,7 @@ import {
   totpFactors,
   users,
 } from '../../db/schema.ts'
-import { countRows, listById } from '../../db/statements.ts'
+import { countRows, listById, rowsOf } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
@@ -135,8 +135,7 @@ export function createBanStore(orm: Orm) {
         .returning()
         .get()
     },
-    delete: (id: string): BanRow | undefined =>
-      orm.delete(bans).where(eq(bans.id, id)).returning().get(),
+    delete: rowsOf(orm, bans).delete,
     list(kind: BanKind | undefined, value: string | undefined, range: ListRange): Listing<BanRow> {
       const isOfValue = value === undefined ? undefined : eq(bans.value, value)
       return listById(orm, range, {

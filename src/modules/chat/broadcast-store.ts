@@ -1,22 +1,16 @@
 import { and, eq, gt, isNull, ne, or } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { broadcasts, users } from '../../db/schema.ts'
-import { eachOf, hasRow, listColumn } from '../../db/statements.ts'
+import { eachOf, hasRow, listColumn, rowsOf } from '../../db/statements.ts'
 
 export type BroadcastRow = typeof broadcasts.$inferSelect
 export type BroadcastStore = ReturnType<typeof createBroadcastStore>
 
 export function createBroadcastStore(orm: Orm) {
-  const find = (id: string): BroadcastRow | undefined =>
-    orm.select().from(broadcasts).where(eq(broadcasts.id, id)).get()
-  const update = (id: string, changes: Partial<BroadcastRow>): BroadcastRow =>
-    orm.update(broadcasts).set(changes).where(eq(broadcasts.id, id)).returning().get()
+  const rows = rowsOf(orm, broadcasts)
 
   return {
-    insert: (row: typeof broadcasts.$inferInsert): BroadcastRow =>
-      orm.insert(broadcasts).values(row).returning().get(),
-    find,
-    update,
+    ...rows,
     maySend(senderId: string): boolean {
       const isHost = and(eq(users.role, 'host'), eq(users.emailVerified, true))
       const isSender = and(eq(users.id, senderId), isNull(users.disabledAt))
@@ -30,7 +24,7 @@ export function createBroadcastStore(orm: Orm) {
       const { id, senderId: sender, body } = broadcasts
       const next = and(eq(sender, senderId), gt(id, after), ne(body, ''))
       const ids = listColumn(orm, id, next, { limit, sorted: true })
-      for (const one of ids) update(one, { body: '' })
+      for (const one of ids) rows.update(one, { body: '' })
       const last = ids.at(-1)
       return last === undefined ? undefined : { last, count: ids.length }
     },

@@ -1,7 +1,7 @@
 import { and, eq, getTableColumns, gt, isNull } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { announcements, users } from '../../db/schema.ts'
-import { countRows, hasRow, listById, listColumn } from '../../db/statements.ts'
+import { countRows, hasRow, listById, listColumn, rowsOf } from '../../db/statements.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
@@ -25,12 +25,7 @@ export function createAnnouncementStore(orm: Orm) {
     )
 
   return {
-    insert: (row: typeof announcements.$inferInsert): AnnouncementRow =>
-      orm.insert(announcements).values(row).returning().get(),
-    find: (id: string): AnnouncementRow | undefined =>
-      orm.select().from(announcements).where(eq(announcements.id, id)).get(),
-    update: (id: string, changes: Partial<AnnouncementRow>): AnnouncementRow =>
-      orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get(),
+    ...rowsOf(orm, announcements),
     findItem: (id: string) => selectItems().where(eq(announcements.id, id)).get(),
     /** Newest first. */
     list: (range: ListRange) =>

@@ -1,7 +1,7 @@
 import { and, desc, eq, exists, isNotNull, notInArray, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { pushTokens, sessions } from '../../db/schema.ts'
-import { listById } from '../../db/statements.ts'
+import { listById, rowsOf } from '../../db/statements.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 export type PushTokenRow = typeof pushTokens.$inferSelect
@@ -14,6 +14,7 @@ export function createPushTokenStore(orm: Orm) {
   // Subqueries take a tenth of the time of joins.
   const isLive = `(SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)
     AND (SELECT disabled_at IS NULL FROM users WHERE id = user_id)`
+  const { insert, update, delete: remove } = rowsOf(orm, pushTokens)
   const ofUser = (userId: string) => eq(pushTokens.userId, userId)
   const liveOf = (userId: string) => and(ofUser(userId), sql.raw(isLive))
   // Runs for every message to an offline user.
@@ -22,14 +23,10 @@ export function createPushTokenStore(orm: Orm) {
   )
 
   return {
-    insert(row: PushTokenRow) {
-      orm.insert(pushTokens).values(row).run()
-    },
+    insert,
     findByHash: (tokenHash: string): PushTokenRow | undefined =>
       orm.select().from(pushTokens).where(eq(pushTokens.tokenHash, tokenHash)).get(),
-    update(id: string, changes: Partial<PushTokenRow>) {
-      orm.update(pushTokens).set(changes).where(eq(pushTokens.id, id)).run()
-    },
+    update,
     findLive(userId: string, id: string): PushTokenRow | undefined {
       const one = and(eq(pushTokens.id, id), liveOf(userId))
       return orm.select().from(pushTokens).where(one).get()
@@ -41,9 +38,7 @@ export function createPushTokenStore(orm: Orm) {
     /** Newest first. */
     listLive: (userId: string, range: ListRange): Listing<PushTokenRow> =>
       listById(orm, range, { id: pushTokens.id, which: liveOf(userId) }),
-    delete(id: string) {
-      orm.delete(pushTokens).where(eq(pushTokens.id, id)).run()
-    },
+    delete: remove,
     deleteEnded(userId: string) {
       const ended = orm
         .select({ id: sessions.id })

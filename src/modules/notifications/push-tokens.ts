@@ -72,6 +72,6 @@ export function createPushTokens(core: Core, parts: NotificationParts) {
 
     /** @throws not_found (unknown or of another user) */
     remove: (userId: string, idText: string): Promise<void> =>
-      write(() => store.delete(getById(idText, (id) => store.findLive(userId, id)).id)),
+      write(() => void store.delete(getById(idText, (id) => store.findLive(userId, id)).id)),
   }
 }

@@ -8,6 +8,7 @@ import {
   listById,
   listColumn,
   prepareInsert,
+  rowsOf,
 } from '../../../db/statements.ts'
 import { day } from '../../../lib/clock.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
@@ -104,9 +105,7 @@ export function createSessionStore({ orm, clock, config }: Core) {
       const mayUseExternalIds = isByPlatform === 1
       return { ...claims, role, isVerified: isVerified === 1, mayAdminister, mayUseExternalIds }
     },
-    insert(session: typeof sessions.$inferInsert) {
-      orm.insert(sessions).values(session).run()
-    },
+    ...rowsOf(orm, sessions),
     insertToken: prepareInsert(sqlite, refreshTokens),
     /** @returns the id of its session; undefined if the token, its session or its user is not active */
     consumeToken: (hash: string, keyHash: string | null) =>
@@ -114,15 +113,6 @@ export function createSessionStore({ orm, clock, config }: Core) {
     /** The refresh token must have been exchanged within a day, with this key and user agent. */
     consumeSuccessor: (hash: string, keyHash: string, userAgent: string | null) =>
       consumeSuccessor.get(hash, clock.now(), keyHash, userAgent)?.sessionId,
-    find: (id: string): SessionRow | undefined =>
-      orm.select().from(sessions).where(eq(sessions.id, id)).get(),
-    updateUsed(id: string, ip: string, userAgent: string | null): void {
-      const use = { lastUsedAt: clock.now(), ip, userAgent }
-      orm.update(sessions).set(use).where(eq(sessions.id, id)).run()
-    },
-    updateConfirmed(id: string): void {
-      orm.update(sessions).set({ confirmedAt: clock.now() }).where(eq(sessions.id, id)).run()
-    },
     isConfirmed({ sessionId }: UserPrincipal, milliseconds: number): boolean {
       const now = clock.now()
       // A later confirmation is from before the clock was set back.

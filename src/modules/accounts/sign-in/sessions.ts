@@ -78,7 +78,7 @@ export function createSessions(core: Core, parts: Parts) {
 
   // A new address is common, and so is a new user agent after an update. Both at once may mean theft, so that is audited.
   function recordUse({ id, userId, ...former }: SessionRow, { ip, userAgent }: Client) {
-    sessionStore.updateUsed(id, ip, userAgent)
+    sessionStore.update(id, { lastUsedAt: clock.now(), ip, userAgent })
     if (ip === former.ip || userAgent === former.userAgent) return
     const details = { from: `${former.ip} ${former.userAgent}`, to: `${ip} ${userAgent}` }
     const actor = { type: 'user', id: userId } as const

@@ -190,7 +190,7 @@ export function createTotp(core: Core, parts: Parts) {
      *  @throws invalid_credentials (wrong password) · totp_invalid · code_invalid (without a factor) · login_throttled */
     async proveOwner(principal: UserPrincipal, { password, code }: OwnerProof, ip: string) {
       const { userId, sessionId } = principal
-      const markConfirmed = () => sessionStore.updateConfirmed(sessionId)
+      const markConfirmed = () => sessionStore.update(sessionId, { confirmedAt: clock.now() })
       if (typeof code === 'string') {
         await withCode(principal, code, {
           ip,
