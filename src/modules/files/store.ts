@@ -22,7 +22,7 @@ import {
   ticketMessages,
   ticketNotes,
 } from '../../db/schema.ts'
-import { countRows, eachOf, hasRow, listColumn } from '../../db/statements.ts'
+import { countRows, eachOf, hasRow, listColumn, rowsOf } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
@@ -43,6 +43,7 @@ type Releasing = { limit: number; isWithReports: boolean }
 export type FileStore = ReturnType<typeof createFileStore>
 
 export function createFileStore(orm: Orm) {
+  const rows = rowsOf(orm, files)
   const stored = (id: string) => and(eq(files.id, id), isNotNull(files.storedAt))
   const shown = (id: string) => and(stored(id), isNull(files.removedAt))
   const isUsed = (id: string): boolean => hasRow(orm, fileUses, eq(fileUses.fileId, id))
@@ -90,20 +91,13 @@ export function createFileStore(orm: Orm) {
   }
 
   return {
-    insert(row: FileRow): void {
-      orm.insert(files).values(row).run()
-    },
-    update: (id: string, changes: Partial<FileRow>): FileRow | undefined =>
-      orm.update(files).set(changes).where(eq(files.id, id)).returning().get(),
+    ...rows,
     /** A complete file that was not removed. */
     find: (id: string): FileRow | undefined => orm.select().from(files).where(shown(id)).get(),
     /** A complete file, including one that was removed and is kept for reports. */
     findKept: (id: string): FileRow | undefined => orm.select().from(files).where(stored(id)).get(),
     /** Also an incomplete file, or one that is being erased. */
-    findAny: (id: string): FileRow | undefined =>
-      orm.select().from(files).where(eq(files.id, id)).get(),
-    delete: (id: string): FileRow | undefined =>
-      orm.delete(files).where(eq(files.id, id)).returning().get(),
+    findAny: rows.find,
     countBytes(ownerId: string, leastBytes: number): number {
       const bytes = sql<number>`coalesce(sum(max(${files.size}, ${leastBytes})), 0)`
       return orm.select({ bytes }).from(files).where(eq(files.ownerId, ownerId)).get()?.bytes ?? 0

@@ -2,7 +2,7 @@ import { and, desc, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { reports, users } from '../../db/schema.ts'
-import { countRows, eachOf, listById } from '../../db/statements.ts'
+import { countRows, eachOf, listById, rowsOf } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
@@ -17,6 +17,7 @@ export type ReportStore = ReturnType<typeof createReportStore>
 
 export function createReportStore(orm: Orm) {
   const reporters = alias(users, 'reporters')
+  const { insert, update } = rowsOf(orm, reports)
   const reported = alias(users, 'reported')
   const { excerpt, ...columns } = getTableColumns(reports)
   const item = {
@@ -32,8 +33,8 @@ export function createReportStore(orm: Orm) {
     )
 
   return {
-    insert: (row: typeof reports.$inferInsert): ReportRow =>
-      orm.insert(reports).values(row).returning().get(),
+    insert,
+    update,
     findOpen(reporterId: string, targetId: string): ReportRow | undefined {
       const ofBoth = and(eq(reports.reporterId, reporterId), eq(reports.targetId, targetId))
       // As in the partial index, so that SQLite uses it.
@@ -81,9 +82,6 @@ export function createReportStore(orm: Orm) {
         .limit(limit)
       const deleted = orm.delete(reports).where(inArray(reports.id, some)).returning().all()
       return deleted.map(({ id }) => id)
-    },
-    update(id: string, changes: Partial<ReportRow>) {
-      orm.update(reports).set(changes).where(eq(reports.id, id)).run()
     },
   }
 }

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, isNull } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys, type users } from '../../db/schema.ts'
-import { countRows, deleteSome, eachOf, listById } from '../../db/statements.ts'
+import { countRows, deleteSome, eachOf, listById, rowsOf } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 
@@ -102,8 +102,7 @@ export function createFeedStore(orm: Orm) {
         count: () => countRows(orm, follows, ofHost),
       })
     },
-    findCall: (id: string): CallRow | undefined =>
-      orm.select().from(calls).where(eq(calls.id, id)).get(),
+    findCall: rowsOf(orm, calls).find,
     upsertCall(row: CallRow) {
       const { state, activeAt, updatedAt } = row
       const set = { state, activeAt, updatedAt }
@@ -119,16 +118,10 @@ export function createServiceKeyStore(orm: Orm) {
   const isLive = isNull(serviceKeys.revokedAt)
 
   return {
-    insert: (row: typeof serviceKeys.$inferInsert): ServiceKeyRow =>
-      orm.insert(serviceKeys).values(row).returning().get(),
-    find: (id: string): ServiceKeyRow | undefined =>
-      orm.select().from(serviceKeys).where(eq(serviceKeys.id, id)).get(),
+    ...rowsOf(orm, serviceKeys),
     listLive: (): ServiceKeyRow[] => orm.select().from(serviceKeys).where(isLive).all(),
     list: (range: ListRange): Listing<ServiceKeyRow> =>
       listById(orm, range, { id: serviceKeys.id }),
-    update(id: string, changes: Partial<ServiceKeyRow>) {
-      orm.update(serviceKeys).set(changes).where(eq(serviceKeys.id, id)).run()
-    },
   }
 }
 

@@ -1,10 +1,9 @@
 import { and, asc, eq, gt, gte, inArray, isNull, ne, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
-import { countRows, lazyStatements, listById, listColumn } from '../../db/statements.ts'
+import { countRows, lazyStatements, listById, listColumn, rowsOf } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import { minute } from '../../lib/clock.ts'
-import { lazy } from '../../lib/lazy.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 export type WebhookRow = typeof webhooks.$inferSelect
@@ -12,18 +11,9 @@ export type DeliveryRow = typeof webhookDeliveries.$inferSelect
 type Missed = { since: number; after: string; limit: number }
 export type WebhookStore = ReturnType<typeof createWebhookStore>
 
-const value = sql.placeholder
-
 /** The queries for each delivery are prepared. */
 export function createWebhookStore(orm: Orm) {
   const statement = lazyStatements(orm.$client)
-  const byId = lazy(() =>
-    orm
-      .select()
-      .from(webhooks)
-      .where(eq(webhooks.id, value('id')))
-      .prepare(),
-  )
   const externalId = statement<{ externalId: string | null }, [string]>(
     'SELECT external_id AS externalId FROM users WHERE id = ?',
   )
@@ -40,13 +30,7 @@ export function createWebhookStore(orm: Orm) {
     and(ofWebhook(webhookId), eq(webhookDeliveries.id, id))
 
   return {
-    find: (id: string): WebhookRow | undefined => byId().get({ id }),
-    insert: (row: WebhookRow): WebhookRow => orm.insert(webhooks).values(row).returning().get(),
-    update: (id: string, changes: Partial<WebhookRow>): WebhookRow =>
-      orm.update(webhooks).set(changes).where(eq(webhooks.id, id)).returning().get(),
-    delete(id: string): void {
-      orm.delete(webhooks).where(eq(webhooks.id, id)).run()
-    },
+    ...rowsOf(orm, webhooks),
     /** Newest first. */
     list: (range: ListRange): Listing<WebhookRow> => listById(orm, range, { id: webhooks.id }),
     listAll: (): WebhookRow[] => orm.select().from(webhooks).all(),
