@@ -414,6 +414,21 @@ describe('removing an account', () => {
     ])
   })
 
+  test('removes the name from announcements, also while they arrive', async () => {
+    await using full = await startFull()
+    const { service, ada, root } = full
+    addFollowers(service.sqlite, ada.id, 200)
+    const data = { host_id: ada.id, host_name: 'Countess' }
+    const body = { audience: 'all', title: 'Live', body: 'Now.', data }
+    const call = (method: string, where: string, body?: object) =>
+      service.call(method, where, { token: root.token, body })
+    const { body: sent } = await call('POST', '/v1/admin/notifications', body)
+    await leave(full, ada)
+    const where = `/v1/admin/notifications/${sent.broadcast_id}`
+    await waitFor(async () => (await call('GET', where)).body.status === 'completed')
+    expect(placesOf(service, 'Countess')).toEqual([])
+  })
+
   /** A second factor, an external id and a former address. */
   async function addCredentials({ service, clock, ada }: Awaited<ReturnType<typeof startFull>>) {
     const as = async (method: string, where: string, body?: object) =>

@@ -1,9 +1,10 @@
-import { and, eq, getTableColumns, gt, isNull } from 'drizzle-orm'
+import { and, eq, getTableColumns, gt, isNull, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { announcements, users } from '../../db/schema.ts'
 import { countRows, hasRow, listById, listColumn, rowsOf } from '../../db/statements.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
+import { personKeys } from './model.ts'
 
 export type AnnouncementRow = typeof announcements.$inferSelect
 export type AnnouncementItem = NonNullable<ReturnType<AnnouncementStore['findItem']>>
@@ -26,6 +27,17 @@ export function createAnnouncementStore(orm: Orm) {
 
   return {
     ...rowsOf(orm, announcements),
+    /** Removes the names from the data of the announcements about a person. */
+    eraseNames(personId: string): void {
+      const { data } = announcements
+      const isAbout = personKeys.map((key) => sql`${data} ->> ${key} = ${personId}`)
+      const left = sql`json_remove(${data}, '$.follower_name', '$.guest_name', '$.host_name')`
+      orm
+        .update(announcements)
+        .set({ data: left })
+        .where(or(...isAbout))
+        .run()
+    },
     findItem: (id: string) => selectItems().where(eq(announcements.id, id)).get(),
     /** Newest first. */
     list: (range: ListRange) =>

@@ -125,9 +125,11 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       notification_preferences: [model.preferencesView(preferences.list(userId))],
       deliveries: core.deliveries.each(userId).map(model.deliveryView),
     }),
-    /** Deletes a deleted user's notifications, then removes their name from other users'. */
+    /** Deletes a deleted user's notifications, then removes their name from announcements and other users' notifications. */
     erase(userId: string, limit: number, after = '') {
       if (store.deleteSome(userId, limit) !== undefined) return after
+      // Before the notifications: an announcement may still be arriving.
+      if (after === '') announcementStore.eraseNames(userId)
       const rows = store.listNaming(userId, limit, after)
       rows.forEach(notifier.eraseName)
       return rows.at(-1)?.id
