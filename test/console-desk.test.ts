@@ -228,6 +228,8 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
       await said('Receipt?')
       const file = { name: 'receipt.txt', mimeType: 'text/plain', buffer: Buffer.from('42') }
       await page.locator('input[type=file]').setInputFiles(file)
+      // The button of an upload in progress goes when it ends.
+      await uploaded('receipt.txt')
       await button('Remove receipt.txt').press('Enter')
       await page.locator('.composer textarea:focus').waitFor()
       await page.locator('input[type=file]').setInputFiles(file)
@@ -662,7 +664,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await offer.hover()
     await iris.write(id, 'It broke again.')
     await row('It broke again.').waitFor()
-    await offer.waitFor({ state: 'hidden', timeout: 3_000 })
+    await offer.waitFor({ state: 'hidden' })
     await page.goto(`${pages.base}/console/desk/${id}?view=all`)
     await said('It broke again.')
     const { status, history, waiting_since } = await show(id)
