@@ -22,7 +22,7 @@ import {
   startPair,
   texts,
 } from './support/pair.ts'
-import { allMessages, call, meet } from './support/process.ts'
+import { allMessages, call, meet, served } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
 import { aWhile, waitFor, waitOut } from './support/wait.ts'
@@ -209,11 +209,11 @@ testAtLength('a standby that takes over has the settings of the leader', async (
   const a = await pair.leader('a')
   const b = await pair.standby('b')
   const set = ['settings', 'set', 'platform_name', 'Rooms']
-  expect(await command(a.dataDir, pair.store.url, set)).toMatchObject({ code: 0 })
+  await waitFor(async () => (await command(a.dataDir, pair.store.url, set)).code === 0)
   await a.end('SIGKILL')
   await b.ready()
-  const page = await fetch(`${b.base}/verify-email?lang=en`)
-  expect(await page.text()).toContain('<title>Confirm your e-mail address · Rooms</title>')
+  const page = await served(() => call(b.base, 'GET', '/verify-email?lang=en'))
+  expect(page.body).toContain('<title>Confirm your e-mail address · Rooms</title>')
 })
 
 testAtLength(
@@ -832,7 +832,7 @@ testAtLength('a standby whose clock is ten minutes ahead takes over, and back', 
   const login = async (base: string) => {
     const { email } = people.a
     const body = { email, password: 'correct horse' }
-    const { body: session } = await call(base, 'POST', '/v1/auth/login', { body })
+    const { body: session } = await served(() => call(base, 'POST', '/v1/auth/login', { body }))
     people.a.token = session.access_token
   }
   await a.end('SIGKILL')
@@ -848,7 +848,7 @@ testAtLength('a standby whose clock is ten minutes ahead takes over, and back', 
   expect(await texts(again.base, people)).toEqual(['one', 'two', 'three'])
   // The order of ids is that of sending, although the clock went back.
   const since = `/v1/chat/messages?since=${last?.id}`
-  const missed = await call(again.base, 'GET', since, { token: people.a.token })
+  const missed = await served(() => call(again.base, 'GET', since, { token: people.a.token }))
   expect(missed.body.data).toMatchObject([{ body: 'three' }])
 })
 

@@ -160,7 +160,7 @@ export async function allMessages(base: string, conversationId: string, token: s
   let query = 'limit=100'
   for (let cursor: string | null = ''; cursor !== null; query = `limit=100&cursor=${cursor}`) {
     const path = `/v1/chat/conversations/${conversationId}/messages?${query}`
-    const { body } = await call(base, 'GET', path, { token })
+    const { body } = await served(() => call(base, 'GET', path, { token }))
     found.push(...body.data)
     cursor = body.pagination.cursor
   }
