@@ -298,14 +298,10 @@ testAtLength('repeated kill -9 during a broadcast: each follower gets one messag
   }
   await using server = await startServer({ dataDir })
   const path = `/v1/chat/broadcasts/${id}`
-  const seen = await waitFor(
-    async () => {
-      const { body } = await call(server.base, 'GET', path, { token: host.token })
-      return body.status === 'completed' && body
-    },
-    'the end of the broadcast',
-    45_000,
-  )
+  const seen = await waitFor(async () => {
+    const { body } = await call(server.base, 'GET', path, { token: host.token })
+    return body.status === 'completed' && body
+  }, 'the end of the broadcast')
   expect(seen.delivered_count).toBe(count)
   expect(copies(sqlite)).toEqual({ messages: count, people: count })
   const unread =

@@ -354,7 +354,6 @@ testAtLength(
     expect(await Promise.race([node.exited, grace])).toBe(0)
     expect((await waiting).err).toContain('the server has stopped before it answered')
   },
-  60_000,
 )
 
 /** Creates the log on another machine. */

@@ -69,15 +69,11 @@ testAtLength(
     const delivered = new Set<string>()
     let seen = 0
     // The endpoint is in this process, so its received requests are read directly.
-    await waitFor(
-      () => {
-        for (const { body } of receiver.received.slice(seen)) delivered.add(body.data.message.id)
-        seen = receiver.received.length
-        return delivered.isSupersetOf(acknowledged)
-      },
-      'every message',
-      20_000,
-    )
+    await waitFor(() => {
+      for (const { body } of receiver.received.slice(seen)) delivered.add(body.data.message.id)
+      seen = receiver.received.length
+      return delivered.isSupersetOf(acknowledged)
+    }, 'every message')
     const ids = receiver.received.slice(0, seen).map(({ headers }) => headers['webhook-id'])
     expect(new Set(ids).size).toBe(delivered.size)
     console.log(
