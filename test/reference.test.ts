@@ -282,8 +282,10 @@ describeAtLength.skipIf(!tools.chromium)('the reference in a browser', () => {
         return (await found.allTextContents())[0]
       }
       await page.route('**/search.json', (route) => route.abort(), { times: 1 })
+      const failed = page.waitForEvent('requestfailed')
       await search.fill('note')
-      await page.getByText('The service could not be reached.').first().waitFor()
+      await failed
+      await page.getByText('The service could not be reached.').waitFor()
       await search.fill('')
       await page.locator('h1').click()
       await page.keyboard.press('/')
