@@ -546,6 +546,25 @@ describe.concurrent('a log is created by a command, or by the first server on a 
     },
   )
 
+  testAtLength(
+    'also by a first start whose first claim is lost, and the response to its second',
+    async () => {
+      await using pair = await startPair(patient)
+      const { faults } = pair.store
+      const leaveOnce = (hook: 'beforePut' | 'afterPut') => (key: string) => {
+        if (!key.startsWith('log/')) return
+        faults[hook] = undefined
+        faults.away = true
+        void waitOut(500).then(() => (faults.away = false))
+      }
+      faults.beforePut = leaveOnce('beforePut')
+      faults.afterPut = leaveOnce('afterPut')
+      const a = await pair.start('a')
+      const end = await Promise.race([a.exited.then(a.output), a.ready().then(() => 'ready')])
+      expect(end).toBe('ready')
+    },
+  )
+
   testAtLength('a single server refuses a bucket with another database', async () => {
     await using pair = await startPair(patient)
     const first = await pair.leader('a', { environment: alone })

@@ -56,6 +56,9 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
   const databasePath = join(dataDir, databaseFile)
   const counts: Counts = { objects: 0, bytes: 0, failures: 0 }
   const copyPath = join(dataDir, replicaCopyFile)
+  // A first start on a full disk leaves an empty file.
+  const hasDatabase = () => existsSync(databasePath) && statSync(databasePath).size > 0
+  const hasCopy = () => existsSync(copyPath)
 
   return {
     dataDir,
@@ -75,9 +78,8 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
       counts.failure = { at: Date.now(), reason: message }
     },
 
-    /** A first start on a full disk leaves an empty file. */
-    hasDatabase: () => existsSync(databasePath) && statSync(databasePath).size > 0,
-    hasCopy: () => existsSync(copyPath),
+    hasDatabase,
+    hasCopy,
 
     /** The last entry, searched from the newest snapshot on; undefined when the log is empty.
      *  @throws BucketError · LogError */
@@ -126,10 +128,11 @@ export function openNode(dataDir: string, settings: Settings, log: Log) {
     return undefined
   }
 
-  /** In an emptied bucket the log goes on at the position that this node knows, where other nodes expect it. */
+  /** In an emptied bucket the log goes on at the position that this node knows, where other nodes expect it. Without data
+   *  the position is that of a lost claim, which began the log. */
   function placeAfter(head: Head | undefined): LogPosition {
     if (head) return nextPosition(head.place, head.entry)
-    const note = identity.readNote()
+    const note = hasDatabase() || hasCopy() ? identity.readNote() : undefined
     return note ? nextPosition(note, { kind: 'beat' }) : origin
   }
 }
