@@ -308,7 +308,8 @@ describe.concurrent('check', () => {
     await using store = await startObjectStore()
     using folder = temporaryDirectory()
     Object.assign(store.faults, faults)
-    const environment = { REPLICA_S3_URL: store.url, ...environmentOf(store) }
+    // With the usual lease a request has less time.
+    const environment = { REPLICA_S3_URL: store.url, REPLICA_LEASE: '60', ...environmentOf(store) }
     const { out } = await hostline(['check'], folder.path, { environment })
     expect(out).toMatch(expected)
   })
