@@ -159,7 +159,8 @@ export function openToInspect(directory: string): Connection {
     close() {
       // A running server keeps the wal itself; a reader would delay its checkpoints.
       if (isReplicated(directory) && !isInUse(directory)) keepWal(connection)
-      connection.close()
+      // Bun keeps a connection with unfinalized statements until its end, when it locks and truncates the wal.
+      connection.sqlite.close(true)
     },
   }
 }
