@@ -30,8 +30,8 @@ async function startMailing(folder: string, more: { listen?: boolean } = {}) {
   const mail = await startMailServer({
     onRcptTo(_address, _session, answer) {
       asked++
-      const refusal = isAway ? Object.assign(new Error('busy'), { responseCode: 451 }) : null
-      void free.then(() => answer(refusal))
+      const busy = Object.assign(new Error('busy'), { responseCode: 451 })
+      void free.then(() => answer(isAway ? busy : null))
     },
   })
   let dataDir = join(folder, 'data')
@@ -467,24 +467,51 @@ describe('unread messages', () => {
   })
 })
 
-test('notifications are mailed once when the mail server was away', async () => {
-  await using all = await startPair()
+/** Bob wants mails of followers. */
+async function startNotifying() {
+  const all = await startPair()
   const { token } = await all.service().issueKey(['notifications'])
   const preferences = '/v1/notifications/preferences'
   await all.as(all.bob, 'PUT', preferences, { follow_new: { email: true } })
-  const notify = (title: string) =>
-    all.service().call('POST', '/v1/service/notifications', {
-      token,
-      body: { user_id: all.bob.id, type: 'follow_new', title, body: 'b', data: {} },
-    })
+  return {
+    ...all,
+    /** @returns its id */
+    async notify(title: string): Promise<string> {
+      const body = { user_id: all.bob.id, type: 'follow_new', title, body: 'b', data: {} }
+      const sent = await all.service().call('POST', '/v1/service/notifications', { token, body })
+      return sent.body.data[0].id
+    },
+    mailed: () => all.mail.mails.filter(({ to }) => to === all.bob.email).map(bodiesOf),
+  }
+}
+
+test('notifications are mailed once when the mail server was away', async () => {
+  await using all = await startNotifying()
   all.setAway(true)
-  expect((await notify('word1')).status).toBe(201)
+  await all.notify('word1')
   await all.pass(4)
   all.setAway(false)
-  await notify('word2')
+  await all.notify('word2')
   await all.pass(60)
-  const mails = all.mail.mails.filter(({ to }) => to === all.bob.email)
-  expect(mails.map(bodiesOf)).toEqual([['word1', 'word2']])
+  expect(all.mailed()).toEqual([['word1', 'word2']])
+})
+
+test('a notification is mailed although its job met a failing mail about one that is read since', async () => {
+  await using all = await startNotifying()
+  const held = all.hold()
+  const first = await all.notify('word1')
+  await all.notify('word2')
+  all.clock.advance(4 * minute)
+  await held.reached()
+  // The second job has begun, and waits for the first.
+  await all.service().write(() => {})
+  all.setAway(true)
+  held.release()
+  await all.settle()
+  all.setAway(false)
+  await all.as(all.bob, 'PUT', `/v1/notifications/${first}/read`)
+  await all.pass(60)
+  expect(all.mailed()).toEqual([['word2']])
 })
 
 testAtLength.each([

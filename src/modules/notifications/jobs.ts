@@ -407,17 +407,20 @@ export function createMailJob(core: Core, parts: NotificationParts) {
 
   const mailUnread: JobHandler<'notification_mail'> = async (
     { user_id: userId, notification_id },
-    { id, deliver, withOutcome },
+    { id, deliver },
   ) => {
     const claimed = await write(() => claim(userId, notification_id))
     if (!claimed) return undefined
     const { wait, person, unread } = claimed
     if (wait > 0) return { againAfterMilliseconds: wait }
     if (unread.length === 0) return undefined
-    let mailedAt: number | null = null
-    withOutcome(() => store.updateMailed(userId, unread, mailedAt))
-    await deliver({ userId, channel: 'email' }, () => mailer.send(mailOf(person, unread, id)))
-    mailedAt = clock.now()
+    try {
+      await deliver({ userId, channel: 'email' }, () => mailer.send(mailOf(person, unread, id)))
+    } catch (error) {
+      // Not with the outcome: the user's next job begins before that is stored, and would take them for mailed.
+      await write(() => store.updateMailed(userId, unread, null))
+      throw error
+    }
     return undefined
   }
 
