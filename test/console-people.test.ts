@@ -142,6 +142,17 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
     await waitFor(async () => (await ask('GET', path)).body.data.length === 1, 'the purge')
   })
 
+  testAtLength('a refusal that is about no field of the form is shown', async () => {
+    const { id } = await pages.register('Perry')
+    await page.goto(`${pages.base}/console/people/${id}`)
+    await press('Open a ticket…')
+    for (const label of ['Subject', 'Message']) await page.getByLabel(label).fill('Hello')
+    await (await pages.trusted(pages.admin.email))('DELETE', `/v1/admin/users/${id}`)
+    await agree('Send')
+    await page.getByRole('alert').getByText('must be an existing user').waitFor()
+    await agree('Cancel')
+  })
+
   testAtLength('a question that was loaded late is not asked on another page', async () => {
     const held = Promise.withResolvers<void>()
     await page.goto(`${pages.base}/console/people/${nina.id}`)

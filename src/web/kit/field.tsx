@@ -162,9 +162,11 @@ type ChoicesProps<T extends string> = {
 /** Radio buttons. */
 export function Choices<T extends string>(props: ChoicesProps<T>) {
   const { label, name, value, options, choose, isAcross } = props
+  const problem = useContext(Problems)[name]
   return (
     <fieldset class={`stack tight choices ${isAcross ? 'across' : ''}`}>
       <legend>{label}</legend>
+      <Problem text={problem} />
       {options.map(([option, text]) => (
         <label key={option} class="choice">
           <input

@@ -32,7 +32,10 @@ export function useForm(work: (given: FormData) => Promise<unknown>) {
   }
 
   const problems = fieldProblems(error)
-  const isOfFields = Object.keys(problems).length > 0
+  const names = Object.keys(problems)
+  // A field that the form does not have shows nothing.
+  const isOfFields =
+    names.length > 0 && names.every((name) => sent.current?.elements.namedItem(name))
   const problem = error === undefined || isOfFields ? undefined : errorText(error).text
   const forget = () => setError(undefined)
   return { onSubmit, isBusy, error, problems, problem, forget }
