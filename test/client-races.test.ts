@@ -209,9 +209,13 @@ test('a login and a logout in another tab are noticed at once', async () => {
   network.dispatchEvent(new Event('storage'))
   expect([ended, chat.client.user()]).toEqual([['Bob'], undefined])
   expect(chat.client.restore()?.display_name).toBe('Bob')
+  // A page that Back brings back has got no other event.
+  await tab.login(ada)
+  network.dispatchEvent(new Event('pageshow'))
+  chat.client.restore()
   await tab.logout()
   network.dispatchEvent(new Event('storage'))
-  expect(ended).toEqual(['Bob', undefined])
+  expect(ended).toEqual(['Bob', 'Ada', undefined])
 })
 
 test('handlers are called once, or not any more', async () => {

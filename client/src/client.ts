@@ -78,6 +78,9 @@ export type FileOptions = SendOptions & {
   onProgress?: Progress | undefined
 }
 
+/** Another tab has changed the storage; a page that Back brings back was not told. */
+const tabHints = ['storage', 'pageshow'] as const
+
 /** The service passes on one frame of a typing person in this time. */
 const typingMilliseconds = 2_000
 
@@ -163,7 +166,7 @@ export function createClient(options: ClientOptions) {
   on('ready', ({ unread }) => emit('unread_notifications', { count: unread.notifications }))
   on('notification', ({ unread_count: count }) => emit('unread_notifications', { count }))
   on('notifications_read', ({ unread_count: count }) => emit('unread_notifications', { count }))
-  platform.network?.addEventListener('storage', session.followOtherTabs)
+  for (const hint of tabHints) platform.network?.addEventListener(hint, session.followOtherTabs)
 
   async function begin(route: string, body: object, options?: RequestOptions): Promise<User> {
     const { signal, release } = linkSignals([options?.signal, closing])
@@ -307,7 +310,8 @@ export function createClient(options: ClientOptions) {
     /** Closes the client, so that a program can exit. The session and unsent messages stay in the storage. */
     close(): void {
       const reason = new ClosedError()
-      platform.network?.removeEventListener('storage', session.followOtherTabs)
+      for (const hint of tabHints)
+        platform.network?.removeEventListener(hint, session.followOtherTabs)
       channel.stop(reason)
       outbox.end('keep', reason)
       marks.end('keep', reason)
