@@ -835,3 +835,31 @@ test('a failed login at an unknown address leaves only a keyed hash of it', asyn
     { address_hash: expect.stringMatching(/^[\w-]{43}$/) },
   ])
 })
+
+test('a mail of an account that is removed while its job begins leaves no address', async () => {
+  const clock = createTestClock()
+  await using service = await startService({ clock })
+  const { sqlite, accounts } = service
+  const { id, email } = await service.register()
+  sqlite.run(
+    `INSERT INTO outbox (id, kind, payload, created_at, run_at) SELECT 'due', 'verification_mail',
+       json_object('user_id', ?, 'address_hash', address_hash), 0, ? FROM sent_mails`,
+    [id, clock.now() + 1_000],
+  )
+  // The queue learns of it with the next job.
+  await service.register()
+  const by = { actor: { type: 'system' } } as const
+  // The job reads the account, then this write removes it, then the job writes.
+  const removed = service
+    .write(() => {})
+    .then(() => accounts.upsertUser({ email, external_id: 'p1' }, by))
+  clock.advance(1_000)
+  await removed
+  const jobs = sqlite.query("SELECT 1 FROM outbox WHERE id = 'due' OR kind = 'erasure'")
+  await waitFor(() => {
+    clock.advance(500)
+    return jobs.get() === null
+  })
+  const tokens = sqlite.query('SELECT email FROM one_time_tokens WHERE user_id = ?')
+  expect(tokens.all(id)).toEqual([])
+})

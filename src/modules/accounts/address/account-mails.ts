@@ -39,12 +39,17 @@ export function createMailJobs(core: Core, mailer: Mailer, parts: AccountParts) 
     parts.publishChange(user)
   }
 
+  /** False for an account that was removed since the row was read. */
+  const isCurrent = ({ id, email }: UserRow) => store.find(id)?.email === email
+
   type Purpose = keyof typeof pages
   async function sendLink(user: UserRow, run: Run, purpose: Purpose, alsoWrite = () => {}) {
     const token = await write(() => {
+      if (!isCurrent(user)) return undefined
       alsoWrite()
       return oneTimeTokens.issue(purpose, user)
     })
+    if (token === undefined) return undefined
     return send(user.id, run, linkMail(purpose, user, { id: run.id, token }))
   }
 
@@ -111,7 +116,10 @@ export function createMailJobs(core: Core, mailer: Mailer, parts: AccountParts) 
     async confirm_mail(payload, run) {
       const user = recipient(payload)
       if (!user) return undefined
-      const code = await write(() => oneTimeTokens.issueCode(user, payload.session_id))
+      const code = await write(() =>
+        isCurrent(user) ? oneTimeTokens.issueCode(user, payload.session_id) : undefined,
+      )
+      if (code === undefined) return undefined
       const content = { to: user, id: run.id, fields: { code } }
       return send(user.id, run, renderMail(settings, 'confirm', content))
     },
