@@ -77,18 +77,15 @@ export async function writePaced(path: string, pieces: AsyncIterable<Uint8Array>
 
 /** @throws Error that describes the damage */
 export function intoOneFile(path: string, name: string): void {
-  check(path, name, (database) => database.run('PRAGMA journal_mode = DELETE'))
+  mustBeWhole(path, name, (database) => database.run('PRAGMA journal_mode = DELETE'))
 }
 
-export function mustBeWhole(path: string, name: string): void {
-  check(path, name, () => {})
-}
-
-function check(path: string, name: string, prepare: (database: Database) => void) {
+/** @throws Error that describes the damage */
+export function mustBeWhole(path: string, name: string, prepare?: (database: Database) => void) {
   const database = new Database(path)
   try {
     if (knownVersion(database, name) === 0) throw new Error('it is empty')
-    prepare(database)
+    prepare?.(database)
     // SQLite reads a truncated last page as if it were padded with zeros.
     const pageBytes = Number(database.query('PRAGMA page_size').values()[0]?.[0])
     if (statSync(path).size % pageBytes !== 0) throw new Error('it is damaged: it is cut off')
