@@ -36,24 +36,16 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
 
   const mustFind = (id: string): ConversationRow => getById(id, store.find)
 
-  /** @throws validation_error (`from`: none of the two participants) */
-  function senderOf({ userA, userB }: ConversationRow, reference: string): string {
-    const id = resolveUser(reference)
-    if (id !== userA && id !== userB) throw invalidField('from', 'one_of_two')
-    return id
-  }
-
-  /** @throws validation_error (`from`: removed or disabled) · admin_protected */
-  function mustBeSpokenFor(senderId: string) {
-    if (!store.isReachable(senderId)) throw invalidField('from', 'unknown_user')
-    // Like a session, because readers cannot see the difference.
-    if (store.isAdmin(senderId)) throw new AppError('admin_protected')
-  }
-
-  function sendAs(senderId: string, conversation: ConversationRow, draft: Draft, by: By) {
+  /** @throws validation_error (`from`: none of the two participants, removed or disabled) · admin_protected */
+  function sendAs(reference: string, conversation: ConversationRow, draft: Draft, by: By) {
+    const senderId = resolveUser(reference)
+    const { userA, userB } = conversation
+    if (senderId !== userA && senderId !== userB) throw invalidField('from', 'one_of_two')
     const { clientId } = draft
     const isRepeated = clientId !== null && store.findByClientId(senderId, clientId)
-    if (!isRepeated) mustBeSpokenFor(senderId)
+    if (!isRepeated && !store.isReachable(senderId)) throw invalidField('from', 'unknown_user')
+    // Like a session, because readers cannot see the difference.
+    if (!isRepeated && store.isAdmin(senderId)) throw new AppError('admin_protected')
     const sent = chat.sendOnce(senderId, conversation, draft)
     const target = { type: 'message', id: sent.message.id } as const
     if (!sent.replayed) audit.record({ action: 'message_sent_as', ...by, target })
@@ -67,7 +59,7 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
       : chat.openConversation(...pairOf(user_ids ?? []), 'platform')
     const data = message.data ? JSON.stringify(message.data) : null
     const draft = { ...draftOf({ body }), clientId, data }
-    if (from) return sendAs(senderOf(conversation, from), conversation, draft, by)
+    if (from) return sendAs(from, conversation, draft, by)
     return postNotice({ ...draft, isSilent: unread ? 0 : 1 }, conversation)
   }
 
