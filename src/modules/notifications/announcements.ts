@@ -5,7 +5,7 @@ import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import type { AnnouncementItem, AnnouncementRow, AnnouncementStore } from './announcement-store.ts'
-import { type Notifier, userReferences } from './notifier.ts'
+import type { Notifier } from './notifier.ts'
 
 type AnnouncementDraft = Pick<
   AnnouncementRow,
@@ -48,7 +48,7 @@ export function createAnnouncements(core: Core, { store, notifier, isPresent }: 
 
   function audienceOf({ audience, role, userIds }: AnnouncementDraft) {
     if (audience === 'users') {
-      const { ids, unknown } = notifier.peopleOf(userReferences(userIds))
+      const { ids, unknown } = notifier.peopleOf(userIds ?? [])
       return { to: { role: null, userIds: ids.sort(), recipientsCount: ids.length }, unknown }
     }
     const recipientRole = audience === 'role' ? role : null

@@ -20,10 +20,7 @@ type Outcome =
   | { kind: 'created' | 'duplicate'; row: NotificationRow }
   | { kind: 'muted' | 'nobody' }
 
-type UserReference = { field: string; reference: string }
-
-export const userReferences = (references: readonly string[] | null | undefined): UserReference[] =>
-  (references ?? []).map((reference, n) => ({ field: `user_ids.${n}`, reference }))
+type Recipients = { references: readonly string[]; field: string }
 
 export type Notifier = ReturnType<typeof createNotifier>
 
@@ -88,19 +85,19 @@ export function createNotifier(core: Core, parts: NotificationParts) {
     outbox.add('notification_mail', mail, { delayMilliseconds: mailDelayMilliseconds })
   }
 
-  /** @returns the users' ids without duplicates, and the references to nobody
+  /** @param field names the only reference in an error
+   *  @returns the users' ids without duplicates, and the references to nobody
    *  @throws validation_error for an unknown user who is the only one */
-  function peopleOf(references: readonly UserReference[]) {
+  function peopleOf(references: readonly string[], field = 'user_ids.0') {
     const ids = new Set<string>()
-    const unknown = references.filter(({ reference }) => {
+    const unknown = references.filter((reference) => {
       const id = resolveUser(reference)
       if (id === undefined || !store.findPerson(id)) return true
       ids.add(id)
       return false
     })
-    const [only] = unknown
-    if (only && references.length === 1) throw invalidField(only.field, 'unknown_user')
-    return { ids: [...ids], unknown: [...new Set(unknown.map(({ reference }) => reference))] }
+    if (unknown.length > 0 && references.length === 1) throw invalidField(field, 'unknown_user')
+    return { ids: [...ids], unknown: [...new Set(unknown)] }
   }
 
   function callerOf(type: NotificationType, guestId = '') {
@@ -193,8 +190,8 @@ export function createNotifier(core: Core, parts: NotificationParts) {
     /** Creates a notification for each user, or returns the one with the same `dedupeKey`. Calls and follows count as muted
      *  if one of the two users has blocked the other. Unknown users of several are left out.
      *  @throws validation_error for an unknown user who is the only one, and for unknown external ids in `data` */
-    async report(references: readonly UserReference[], reported: NotificationEvent) {
-      const { ids, unknown } = peopleOf(references)
+    async report({ references, field }: Recipients, reported: NotificationEvent) {
+      const { ids, unknown } = peopleOf(references, field)
       const event = { ...reported, data: withIds(reported) }
       const outcomes: Outcome[] = []
       const notifyUnlessBlocked = (id: string): Outcome =>

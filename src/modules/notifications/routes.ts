@@ -10,7 +10,7 @@ import { getById } from '../../lib/ids.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { Announcements } from './announcements.ts'
 import * as model from './model.ts'
-import { type Notifier, userReferences } from './notifier.ts'
+import type { Notifier } from './notifier.ts'
 import type { Preferences as PreferenceService } from './preferences.ts'
 import type { PushTokens } from './push-tokens.ts'
 import type { NotificationStore } from './store.ts'
@@ -124,7 +124,6 @@ export function notificationRoutes(parts: Parts) {
       '/v1/service/notifications',
       async ({ body, request }) => {
         const { user_id, user_ids, type, title, body: text, data, dedupe_key } = body
-        const one = user_id ? [{ field: 'user_id', reference: user_id }] : []
         const event = {
           type,
           title: title?.trim(),
@@ -132,8 +131,9 @@ export function notificationRoutes(parts: Parts) {
           data: data ?? {},
           dedupeKey: dedupe_key ?? idempotencyKey(request.headers),
         }
-        const references = [...userReferences(user_ids), ...one]
-        const { rows, ...counts } = await notifier.report(references, event)
+        const references = [...(user_ids ?? []), ...(user_id ? [user_id] : [])]
+        const recipients = { references, field: user_id ? 'user_id' : 'user_ids.0' }
+        const { rows, ...counts } = await notifier.report(recipients, event)
         return { data: rows.map(model.notificationView), ...counts }
       },
       platform(
