@@ -3,17 +3,13 @@ import type { Core } from '../../core.ts'
 import type { Outbox } from '../../jobs/outbox.ts'
 import { AppError } from '../../lib/errors.ts'
 import { codePoints } from '../../lib/text.ts'
-import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
+import type { TicketStatus } from '../../lib/vocabulary.ts'
 import type { DeskStore } from './desk-store.ts'
 import { type DeskViews, type MessageRequest, ownTicketFrame, type TicketContent } from './model.ts'
 import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 
-export type RequestedChanges = {
-  status?: TicketStatus | undefined
-  priority?: TicketPriority | undefined
-  category?: TicketCategory | undefined
-  assigneeId?: string | null | undefined
-}
+type Changeable = 'status' | 'priority' | 'category' | 'assigneeId'
+export type RequestedChanges = { [K in Changeable]?: TicketRow[K] | undefined }
 
 export type TicketRequest = MessageRequest & { content: TicketContent }
 
