@@ -71,7 +71,7 @@ const allowed = [
   ['src/modules/chat/service.ts', '../../db/writer.ts'],
   ['src/modules/chat/service.ts', '../../realtime/hub.ts'],
   ['src/modules/chat/store.ts', 'drizzle-orm'],
-  ['src/modules/chat/broadcast-store.ts', '../../db/schema.ts'],
+  ['src/modules/chat/inbox-store.ts', '../../db/schema.ts'],
   ['src/modules/chat/store.ts', 'type ../../db/open.ts'],
   ['src/modules/accounts/sign-in/tokens.ts', '@elysiajs/jwt'],
   ['src/modules/accounts/address/recovery.ts', '../../../outside/mail/mailer.ts'],

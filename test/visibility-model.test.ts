@@ -39,13 +39,13 @@ const mutations: Mutation[] = [
   },
   {
     name: 'later names of blocked people are shown',
-    file: 'src/db/shown-person.ts',
+    file: 'src/modules/chat/store.ts',
     from: 'displayName: sql',
     to: 'displayName: users.displayName, nameAtBlock: sql',
   },
   {
     name: 'pictures of blocked people are shown',
-    file: 'src/db/shown-person.ts',
+    file: 'src/modules/chat/store.ts',
     from: 'avatarUrl: sql',
     to: 'avatarUrl: users.avatarUrl, shownUrl: sql',
   },

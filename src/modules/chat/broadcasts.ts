@@ -4,9 +4,9 @@ import { createFanOut } from '../../jobs/fan-out.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
-import type { BroadcastRow, BroadcastStore } from './broadcast-store.ts'
 import { draftOf } from './model.ts'
 import type { ChatService } from './service.ts'
+import type { BroadcastRow, BroadcastStore } from './store.ts'
 
 export type Followers = {
   count(hostId: string): number

@@ -1,7 +1,6 @@
 import type { Core, Module } from '../../core.ts'
 import { inPieces } from '../../db/pieces.ts'
 import { clientFrame } from '../../realtime/frames.ts'
-import { createBroadcastStore } from './broadcast-store.ts'
 import { createBroadcasts, type Followers } from './broadcasts.ts'
 import { createCatchUp } from './catch-up.ts'
 import { createMessageAging } from './forgetting.ts'
@@ -19,7 +18,7 @@ import { platformChatRoutes } from './platform-routes.ts'
 import { createReadState } from './read-state.ts'
 import { chatRoutes } from './routes.ts'
 import { type ChatParts, createChatService } from './service.ts'
-import { chatRetention, createChatStore } from './store.ts'
+import { chatRetention, createBroadcastStore, createChatStore } from './store.ts'
 import type { Unread } from './unread.ts'
 
 declare module '../../db/audit-trail.ts' {

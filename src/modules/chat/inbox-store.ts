@@ -2,11 +2,10 @@ import { and, desc, eq, lt, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { blocks, conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
-import { isBlockedFrom, shownPerson } from '../../db/shown-person.ts'
 import { selectList } from '../../db/statements.ts'
 import { lazy } from '../../lib/lazy.ts'
 import type { RowRange } from '../../lib/list-range.ts'
-import type { MessageRow } from './store.ts'
+import { isBlockedFrom, type MessageRow, shownPerson } from './store.ts'
 
 export type InboxStore = ReturnType<typeof createInboxStore>
 export type InboxRow = ReturnType<InboxStore['list']>[number]

@@ -35,9 +35,8 @@ import { timeOfId } from '../../lib/ids.ts'
 import { isVisible } from '../../lib/text.ts'
 import { conversationStates, messageTypes, type SentType, sentTypes } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'
-import type { BroadcastRow } from './broadcast-store.ts'
 import type { InboxRow } from './inbox-store.ts'
-import type { MessageRow, Said } from './store.ts'
+import type { BroadcastRow, MessageRow, Said } from './store.ts'
 
 export const MessageTypeField = OneOf(messageTypes, { title: 'MessageType' })
 export const GivenType = OneOf(sentTypes, {

@@ -1,15 +1,23 @@
-import { and, eq, isNull, lt, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, lt, ne, or, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import {
   blocks,
+  broadcasts,
   conversations,
   messages,
   participants,
   removedMessages,
   users,
 } from '../../db/schema.ts'
-import { isBlockedFrom, shownPerson } from '../../db/shown-person.ts'
-import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
+import {
+  eachOf,
+  eachRow,
+  hasRow,
+  listColumn,
+  prepareInsert,
+  rowsOf,
+  selectList,
+} from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 
 export type MessageRow = typeof messages.$inferSelect
@@ -18,7 +26,10 @@ export type Said = (typeof removedMessages.$inferSelect)['said']
 export type ParticipantRow = typeof participants.$inferSelect
 export type ConversationRow = Omit<typeof conversations.$inferSelect, 'data'>
 
+export type BroadcastRow = typeof broadcasts.$inferSelect
+
 export type ChatStore = ReturnType<typeof createChatStore>
+export type BroadcastStore = ReturnType<typeof createBroadcastStore>
 
 /** About a millisecond. */
 const examinedAtOnce = 1_000
@@ -35,6 +46,18 @@ const conversationFields = {
   createdAt: conversations.createdAt,
   state: conversations.state,
 }
+
+/** A person as another user sees them: after a block between the two, the name at the time of the block and no picture.
+ *  The query must join `blocks` on `isBlockedFrom`. */
+export const shownPerson = {
+  id: users.id,
+  externalId: users.externalId,
+  displayName: sql<string>`coalesce(${blocks.otherName}, ${users.displayName})`,
+  avatarUrl: sql<string | null>`CASE WHEN ${blocks.userId} IS NULL THEN ${users.avatarUrl} END`,
+}
+
+export const isBlockedFrom = (viewerId: SQLWrapper | string) =>
+  and(sql`${blocks.userId} = ${viewerId}`, eq(blocks.otherUserId, users.id))
 
 /** SQL over conversations and messages. Sending a message and listing a page use plain SQL, at half the cost of the ORM. */
 export function createChatStore(orm: Orm) {
@@ -258,6 +281,33 @@ export function readersOf(
 ): string[] {
   if (senderId !== null) return [senderId === userA ? userB : userA]
   return isSilent === 0 ? [userA, userB] : []
+}
+
+export function createBroadcastStore(orm: Orm) {
+  const rows = rowsOf(orm, broadcasts)
+
+  return {
+    ...rows,
+    maySend(senderId: string): boolean {
+      const isHost = and(eq(users.role, 'host'), eq(users.emailVerified, true))
+      const isSender = and(eq(users.id, senderId), isNull(users.disabledAt))
+      return hasRow(orm, users, and(isSender, or(isHost, eq(users.role, 'admin'))))
+    },
+    findByClientId(senderId: string, clientId: string): BroadcastRow | undefined {
+      const own = and(eq(broadcasts.senderId, senderId), eq(broadcasts.clientId, clientId))
+      return orm.select().from(broadcasts).where(own).get()
+    },
+    purge(senderId: string, limit: number, after = '') {
+      const { id, senderId: sender, body } = broadcasts
+      const next = and(eq(sender, senderId), gt(id, after), ne(body, ''))
+      const ids = listColumn(orm, id, next, { limit, sorted: true })
+      for (const one of ids) rows.update(one, { body: '' })
+      const last = ids.at(-1)
+      return last === undefined ? undefined : { last, count: ids.length }
+    },
+    eachSentBy: (senderId: string) =>
+      eachOf(orm, broadcasts, 'id', eq(broadcasts.senderId, senderId)),
+  }
 }
 
 export const chatRetention: readonly RetentionRule[] = [
