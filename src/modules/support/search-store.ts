@@ -1,6 +1,7 @@
 import { and, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { tickets } from '../../db/schema.ts'
+import { tickets, users } from '../../db/schema.ts'
+import { listColumn } from '../../db/statements.ts'
 import { parseId } from '../../lib/ids.ts'
 import { codePoints } from '../../lib/text.ts'
 import { matching, type TicketFilter } from './desk-store.ts'
@@ -19,22 +20,16 @@ const maxOwners = 200
 export const maxWords = 8
 
 export function createSearchStore(orm: Orm) {
-  const sqlite = orm.$client
-  const shortNames = () =>
-    sqlite.query<{ id: string }, [string, number]>(
-      'SELECT id FROM users WHERE display_name = ? COLLATE NOCASE AND length(display_name) < 3 LIMIT ?',
-    )
-
   return {
     /** Ids of users whose name or address contains a text, newest first, ignoring accents and case. A text of one or two
      *  characters must be the whole name. */
     listOwners(given: string): string[] {
       const text = given.normalize('NFC')
+      // As in the partial index, so that SQLite uses it.
+      const isShort = sql`display_name = ${text} COLLATE NOCASE AND length(display_name) < 3`
       if (codePoints(text) < shortestPart)
-        return shortNames()
-          .all(text, maxOwners)
-          .map(({ id }) => id)
-      const owners = sqlite.query<{ id: string }, [string, number]>(
+        return listColumn(orm, users.id, isShort, { limit: maxOwners })
+      const owners = orm.$client.query<{ id: string }, [string, number]>(
         `SELECT (SELECT id FROM users WHERE n = user_search.rowid) AS id FROM user_search
          WHERE user_search MATCH ? ORDER BY rowid DESC LIMIT ?`,
       )
