@@ -210,6 +210,7 @@ test('a login and a logout in another tab are noticed at once', async () => {
   expect([ended, chat.client.user()]).toEqual([['Bob'], undefined])
   expect(chat.client.restore()?.display_name).toBe('Bob')
   // A page that Back brings back has got no other event.
+  void chat.client.connect()
   await tab.login(ada)
   network.dispatchEvent(new Event('pageshow'))
   chat.client.restore()

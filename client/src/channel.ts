@@ -128,11 +128,14 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     setStatus('waiting', code)
   }
 
-  function check() {
+  function check(): void {
+    // A page that Back brings back was not told that another tab has changed the session.
+    session.followOtherTabs()
     if (status === 'open') void connection?.check()
-    if (status !== 'waiting') return
-    cancelRetry()
-    void open()
+    if (status === 'waiting') {
+      cancelRetry()
+      void open()
+    }
   }
 
   function stop(reason: ClosedError | SessionEndedError) {

@@ -78,9 +78,6 @@ export type FileOptions = SendOptions & {
   onProgress?: Progress | undefined
 }
 
-/** Another tab has changed the storage; a page that Back brings back was not told. */
-const tabHints = ['storage', 'pageshow'] as const
-
 /** The service passes on one frame of a typing person in this time. */
 const typingMilliseconds = 2_000
 
@@ -166,7 +163,7 @@ export function createClient(options: ClientOptions) {
   on('ready', ({ unread }) => emit('unread_notifications', { count: unread.notifications }))
   on('notification', ({ unread_count: count }) => emit('unread_notifications', { count }))
   on('notifications_read', ({ unread_count: count }) => emit('unread_notifications', { count }))
-  for (const hint of tabHints) platform.network?.addEventListener(hint, session.followOtherTabs)
+  platform.network?.addEventListener('storage', session.followOtherTabs)
 
   async function begin(route: string, body: object, options?: RequestOptions): Promise<User> {
     const { signal, release } = linkSignals([options?.signal, closing])
@@ -288,10 +285,7 @@ export function createClient(options: ClientOptions) {
     status: channel.status,
     /** Looks at once whether the connection still works, and tries a lost one again. Call it when an app comes to the
      *  front; browsers do. */
-    check(): void {
-      session.followOtherTabs()
-      channel.check()
-    },
+    check: channel.check,
     /** The id of the newest message delivered. Pass it to `connect` as `since` after a reload. */
     newestMessageId: channel.newestMessageId,
     /** Shows the other participant that this user is typing. May be called for every key press: in two seconds one frame is
@@ -310,8 +304,7 @@ export function createClient(options: ClientOptions) {
     /** Closes the client, so that a program can exit. The session and unsent messages stay in the storage. */
     close(): void {
       const reason = new ClosedError()
-      for (const hint of tabHints)
-        platform.network?.removeEventListener(hint, session.followOtherTabs)
+      platform.network?.removeEventListener('storage', session.followOtherTabs)
       channel.stop(reason)
       outbox.end('keep', reason)
       marks.end('keep', reason)
