@@ -11,6 +11,7 @@ import {
   inArray,
   is,
   lt,
+  type Placeholder,
   type SQL,
   sql,
 } from 'drizzle-orm'
@@ -54,10 +55,17 @@ export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T)
 export function rowsOf<T extends SQLiteTable & { id: SQLiteColumn }>(orm: Orm, table: T) {
   type Row = T['$inferSelect']
   const rows: SQLiteTable = table
-  const isOne = (id: string) => eq(table.id, id)
+  const isOne = (id: string | Placeholder) => eq(table.id, id)
+  const byId = lazy(() =>
+    orm
+      .select()
+      .from(rows)
+      .where(isOne(sql.placeholder('id')))
+      .prepare(),
+  )
   return {
     insert: (row: T['$inferInsert']): Row => orm.insert(table).values(row).returning().get(),
-    find: (id: string): Row | undefined => orm.select().from(rows).where(isOne(id)).get(),
+    find: (id: string): Row | undefined => byId().get({ id }),
     update: (id: string, changes: Partial<Row>): Row =>
       orm.update(rows).set(changes).where(isOne(id)).returning().get(),
     delete: (id: string): Row | undefined => orm.delete(table).where(isOne(id)).returning().get(),

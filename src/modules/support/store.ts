@@ -20,6 +20,7 @@ import {
   hasRow,
   lazyStatements,
   prepareInsert,
+  rowsOf,
   selectList,
 } from '../../db/statements.ts'
 import { lazy } from '../../lib/lazy.ts'
@@ -56,7 +57,6 @@ export function createTicketStore(orm: Orm) {
   const sqlite = orm.$client
   const statement = lazyStatements(sqlite)
   const columns = selectList(tickets)
-  const byId = statement<TicketRow, [string]>(`SELECT ${columns} FROM tickets WHERE id = ?`)
   const newestOfUser = statement<{ seq: number | null }, [string]>(
     'SELECT max(user_seq) AS seq FROM tickets WHERE user_id = ?',
   )
@@ -94,7 +94,7 @@ export function createTicketStore(orm: Orm) {
     messagesOf().all({ ticketId, after, until })
 
   return {
-    find: (id: string): TicketRow | undefined => byId().get(id) ?? undefined,
+    find: rowsOf(orm, tickets).find,
     insert(row: NewTicketRow): TicketRow {
       const { userId, createdAt } = row
       const userSeq = (newestOfUser().get(userId)?.seq ?? 0) + 1
