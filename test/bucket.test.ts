@@ -3,7 +3,7 @@ import { openBucket } from '../src/outside/bucket.ts'
 
 // Answers that no store gives, but a proxy before it, or one that differs from S3.
 
-let answer: (request: Request) => Response
+let answer: (request: Request) => Response | Promise<Response>
 const server = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
@@ -11,14 +11,15 @@ const server = Bun.serve({
 })
 afterAll(() => server.stop(true))
 
-const bucket = openBucket({
+const settings = {
   endpoint: `http://127.0.0.1:${server.port}`,
   name: 'b',
   prefix: '',
   region: 'r',
   accessKeyId: 'A',
   secretAccessKey: 'S',
-})
+}
+const bucket = openBucket(settings)
 const body = Buffer.from('content')
 const keysOf = (rest: string) => `<ListBucketResult>${rest}`
 const failureOf = (call: Promise<unknown>) =>
@@ -99,4 +100,10 @@ test.each([
       : new Response('', { status: 204 })
   const judged = String(await failureOf(bucket.hasConditionalWrites()))
   expect(judged.replace(/ \(PUT probe.*/, '')).toBe(expected)
+})
+
+test('a store that does not answer is reported with whole milliseconds', async () => {
+  answer = () => new Promise(() => {})
+  const outcome = await failureOf(openBucket(settings, 20).put('k', body))
+  expect(outcome).toBe('PUT /k: no answer within 20 ms')
 })

@@ -217,7 +217,8 @@ function createLimit(timeoutMilliseconds: number) {
     signal: controller.signal,
     limit(bytes: number) {
       clearTimeout(timer)
-      const milliseconds = timeoutMilliseconds + (bytes / leastBytesPerSecond) * 1_000
+      const transfer = (bytes / leastBytesPerSecond) * 1_000
+      const milliseconds = Math.round(timeoutMilliseconds + transfer)
       const end = () => controller.abort(new Error(`no answer within ${milliseconds} ms`))
       timer = setTimeout(end, milliseconds)
       timer.unref()
