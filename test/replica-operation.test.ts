@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path'
 import { verifyBeside } from '../src/cli/replica.ts'
 import { readConfig } from '../src/config.ts'
+import { lockDirectory } from '../src/db/open.ts'
 import { createLog } from '../src/lib/log.ts'
 import { parsePosition } from '../src/replication/log.ts'
 import { agreedOf, openNode } from '../src/replication/node.ts'
@@ -24,6 +25,7 @@ import { startMailServer } from './support/mail.ts'
 import { command, startNode } from './support/nodes.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import { replicatedTo, replicaWithStats } from './support/replica.ts'
+import { replicas } from './support/replicas.ts'
 import { startService, type TestService } from './support/service.ts'
 import { waitFor, waitOut } from './support/wait.ts'
 
@@ -148,6 +150,20 @@ testAtLength.concurrent(
     expect(kinds.filter((kind) => kind === 'base')).toHaveLength(1)
   },
 )
+
+test.concurrent('a command for a server that stops meanwhile says that none is running', async () => {
+  await using place = await replicas()
+  await (await place.start('a')).stop()
+  const unlock = lockDirectory(place.directory('a'), 0)
+  // Leaves time to unlock between the first request and the last, after which the command opens the directory.
+  place.store.faults.latency = 100
+  place.store.resetCounts()
+  const asked = place.snapshot('a')
+  await waitFor(() => place.store.counts['LIST 200'], 'the command to read the log')
+  unlock?.()
+  const err = `hostline: no server is running on ${place.directory('a')}`
+  expect(await asked).toEqual({ exitCode: 1, out: '', err })
+})
 
 test.concurrent.each([
   ['in step', {}, []],

@@ -14,8 +14,9 @@ import { findRange, restoreDatabase } from '../replication/follower.ts'
 import { type Agreed, unlessOfBucket } from '../replication/log.ts'
 import { agreedOf, agreedText, type Head, type Node, openNode } from '../replication/node.ts'
 import { findUsable, listSnapshots } from '../replication/snapshots.ts'
-import { terminalLog, withService } from './call.ts'
+import { type Call, terminalLog, withService } from './call.ts'
 import {
+  explained,
   program,
   readJsonOption,
   readOptions,
@@ -84,7 +85,7 @@ async function init(args: string[], terminal: Terminal) {
   const head = await node.findHead()
   const agreed = readAgreed(values, head?.entry ?? agreedOf(node.settings))
   if (head && values.force !== true && isInUse(node.dataDir)) {
-    await withService(terminal, (call) => call('POST', '/v1/operator/replica/agreed', agreed))
+    await withService(terminal, (call) => ask(call, node, 'agreed', agreed))
     return terminal.out(agreedText(agreed))
   }
   prepareDirectory(node.dataDir)
@@ -134,19 +135,25 @@ function readAgreed({ pair, lease }: Given, known: Agreed): Agreed {
 
 async function snapshot(args: string[], terminal: Terminal) {
   refuseArguments(args)
-  mustRun(openConfiguredNode(terminal))
+  const node = openConfiguredNode(terminal)
+  mustRun(node)
   await withService(terminal, async (call) => {
-    const { name, at } = await call<{ name: string; at: number }>(
-      'POST',
-      '/v1/operator/replica/snapshot',
-    )
+    const { name, at } = await ask<{ name: string; at: number }>(call, node, 'snapshot')
     terminal.out(`${name}: the database of ${isoTime(at)}`)
   })
 }
 
-function mustRun({ dataDir }: Node) {
-  if (!isInUse(dataDir)) throw new StartError(`no server is running on ${dataDir}`)
+const noServerOn = ({ dataDir }: Node) => `no server is running on ${dataDir}`
+
+function mustRun(node: Node) {
+  if (!isInUse(node.dataDir)) throw new StartError(noServerOn(node))
 }
+
+/** A server may stop meanwhile: the service that a command opens in its place does not replicate. */
+const ask = <Answer = void>(call: Call, node: Node, path: string, body?: object) =>
+  call<Answer>('POST', `/v1/operator/replica/${path}`, body).catch(
+    explained({ not_found: noServerOn(node) }),
+  )
 
 async function verify(args: string[], terminal: Terminal) {
   const isJson = readJsonOption(args)
@@ -266,7 +273,7 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
     throw new StartError('no standby may take over: hostline replica init --pair true allows it')
   }
   mustRun(node)
-  await withService(terminal, (call) => call('POST', '/v1/operator/replica/hand-over'))
+  await withService(terminal, (call) => ask(call, node, 'hand-over'))
   for (const end = Date.now() + stopMilliseconds + head.entry.lease; Date.now() < end; ) {
     // The bucket may fail for moments, and the lead is already released.
     const { entry } = (await node.findHead().catch(unlessOfBucket)) ?? head
