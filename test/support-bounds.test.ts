@@ -216,6 +216,20 @@ describe('mails to the desk', () => {
     expect(d.mail.mails.filter(({ to }) => to === 'desk@example.com')).toEqual([])
   })
 
+  test('include a ticket whose assignment or resolve was taken back', async () => {
+    await using d = await openMailedDesk()
+    const [assigned, settled] = [await d.open(), await d.open()]
+    await d.update(assigned.id, { assignee_id: d.root.id })
+    await d.update(assigned.id, { assignee_id: null })
+    await d.update(settled.id, { status: 'resolved' })
+    await d.update(settled.id, { status: 'open' })
+    await d.pass(11 * minute)
+    const toDesk = d.mail.mails.filter(({ to }) => to === 'desk@example.com')
+    expect(toDesk.map(({ text }) => new Set(text.match(/(?<=#ticket=)\w+/g)))).toEqual([
+      new Set([assigned.id, settled.id]),
+    ])
+  })
+
   test('leave out tickets whose owner was removed meanwhile', async () => {
     await using d = await openMailedDesk()
     await d.open()

@@ -47,19 +47,26 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
       const since = due[0]?.inboxDueAt ?? Number.POSITIVE_INFINITY
       // Messages after the last mail wait for their own job.
       if (inbox === undefined || since > clock.now() - intervalMilliseconds) return undefined
-      const items = due.map(({ id }) => desk.get(id))
-      const locale = inboxLocale
-      const mail = renderMail(settings, 'ticket_waiting', {
-        to: { email: inbox, locale, displayName: settings.get('platform_name') },
-        id: jobId,
-        link: `${config.publicUrl}/console/desk`,
-        items: items.map((item) => mailItemOf(item, newestOf(item), locale)),
-      })
-      await mailer.send({ ...mail, replyTo: replyToOf(items, inbox) })
+      const items = due.map(({ id }) => desk.get(id)).filter(waitsForInbox)
+      if (items.length > 0) await mailInbox(inbox, items, jobId)
       await write(() => due.forEach(store.updateInboxMailed))
       // Each further ticket has a job of its own.
       return undefined
     })
+
+  const waitsForInbox = ({ waitingSince, assigneeId }: DeskItem) =>
+    waitingSince !== null && !store.findEnabledAdmin(assigneeId ?? '')
+
+  async function mailInbox(to: string, items: DeskItem[], id: string) {
+    const locale = inboxLocale
+    const mail = renderMail(settings, 'ticket_waiting', {
+      to: { email: to, locale, displayName: settings.get('platform_name') },
+      id,
+      link: `${config.publicUrl}/console/desk`,
+      items: items.map((item) => mailItemOf(item, newestOf(item), locale)),
+    })
+    await mailer.send({ ...mail, replyTo: replyToOf(items, to) })
+  }
 
   const newestOf = ({ id, messageCount }: DeskItem) =>
     store.findMessageAt(id, messageCount)?.body ?? ''

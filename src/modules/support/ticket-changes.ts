@@ -75,9 +75,8 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     if (differences.length > 0) {
       events.publish({ type: 'ticket.updated', ids: { ticket_id: ticketId } })
     }
-    // An answered or settled ticket needs no mail to the desk.
-    const isWaiting = times.waitingSince !== null
-    const inboxDueAt = isWaiting ? notifyDesk(ticket, assigneeId, message) : null
+    // An assignment or a resolve may be taken back: the job looks whether the ticket still waits for the inbox.
+    const inboxDueAt = message?.isAdmin ? null : notifyDesk(ticket, assigneeId, message)
     const changes = { status, priority, category, assigneeId, inboxDueAt, ...sizes, ...times }
     return store.update(ticketId, changes)
   }
@@ -87,11 +86,12 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
   function notifyDesk(ticket: TicketRow, assigneeId: string | null, message?: TicketMessageRow) {
     const { inboxDueAt } = ticket
     const job = { ticket_id: ticket.id }
+    if (!message) return inboxDueAt
     if (assigneeId !== null && store.findEnabledAdmin(assigneeId)) {
-      if (message) outbox.add('assignee_mail', job)
-      return null
+      outbox.add('assignee_mail', job)
+      return inboxDueAt
     }
-    if (!message || !hasInbox) return inboxDueAt
+    if (!hasInbox) return inboxDueAt
     outbox.add('support_inbox_mail', job, { delayMilliseconds: inboxDelayMilliseconds })
     // The earlier one is later if the clock was set back.
     return Math.min(inboxDueAt ?? message.createdAt, message.createdAt)
