@@ -672,6 +672,17 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     expect(await iris.notices()).toEqual([])
   })
 
+  testAtLength('where single keys are off, Tab and Space select a ticket', async () => {
+    await (await customer('Tabea')).open('By Tab')
+    await page.evaluate("localStorage.setItem('hostline shortcuts', 'off')")
+    await page.goto(`${pages.base}/console/desk?view=all&q=tabea`)
+    await row('By Tab').getByRole('link').focus()
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Space')
+    await page.getByText('1 ticket selected').waitFor()
+    await page.evaluate("localStorage.removeItem('hostline shortcuts')")
+  })
+
   testAtLength(
     'several tickets are changed at once, and the URL keeps view, search and ticket',
     async () => {

@@ -8,7 +8,7 @@ type Shortcut = { keys: string; label: string; work: () => void }
 
 const storageKey = 'hostline shortcuts'
 /** Keys without Ctrl or Alt get in the way of speech input and screen readers (WCAG 2.1.4). */
-const hasShortcuts = signal(localStorage.getItem(storageKey) !== 'off')
+export const hasShortcuts = signal(localStorage.getItem(storageKey) !== 'off')
 hasShortcuts.subscribe((isOn) => {
   if (isOn) localStorage.removeItem(storageKey)
   else localStorage.setItem(storageKey, 'off')

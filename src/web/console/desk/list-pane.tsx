@@ -7,7 +7,7 @@ import { SearchField } from '../../kit/field.tsx'
 import { count } from '../../kit/format.ts'
 import { navigate, setQuery, withQuery } from '../../kit/router.ts'
 import { Select } from '../../kit/select.tsx'
-import { useShortcut } from '../../kit/shortcuts.tsx'
+import { hasShortcuts, useShortcut } from '../../kit/shortcuts.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { fill, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
@@ -348,7 +348,7 @@ function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
         <Avatar name={owner} picture={avatar_url} />
         <input
           type="checkbox"
-          tabIndex={-1}
+          tabIndex={hasShortcuts.value ? -1 : undefined} // `x` selects, too
           aria-label={fill(words.select, { subject })}
           checked={isSelected}
           onClick={(event) => select(event.shiftKey)}
