@@ -1,5 +1,4 @@
 import type { TSchema } from '@sinclair/typebox'
-import { createExamples } from './openapi-examples.ts'
 import { closed, createSchemas, type Json } from './openapi-schemas.ts'
 
 type ChannelDoc = {
@@ -15,8 +14,7 @@ const schemaFormat = 'application/schema+json;version=draft-07'
 
 /** Made from the schemas that also type and check the frames. */
 export function describeChannel(channel: ChannelDoc, version: string, publicUrl: string) {
-  const { lift, schemas } = createSchemas()
-  const exampleOf = createExamples(schemas)
+  const { lift, schemas, exampleOf } = createSchemas()
   const { protocol, host } = new URL(publicUrl)
 
   const messages = (frames: Record<string, TSchema>, from: string) =>

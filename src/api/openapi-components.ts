@@ -1,8 +1,7 @@
 import { ErrorBody, errorBody } from '../lib/error-body.ts'
 import { AppError, type ErrorKind, type FieldProblems, problem } from '../lib/errors.ts'
 import { texts } from '../lib/i18n.ts'
-import { createExamples, merged } from './openapi-examples.ts'
-import { createSchemas, type Json } from './openapi-schemas.ts'
+import { createSchemas, type Json, merged } from './openapi-schemas.ts'
 
 const rateHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
@@ -14,8 +13,7 @@ type Example = { name: string; change?: Json | undefined }
 type SharedError = { kinds: Set<ErrorKind>; isLimited: boolean; status: number }
 
 export function createComponents() {
-  const { lift, schemas } = createSchemas()
-  const exampleOf = createExamples(schemas)
+  const { lift, schemas, exampleOf } = createSchemas()
   const errorResponses: Record<string, SharedError> = {}
 
   function headers(isLimited: boolean, more: string[] = []) {
