@@ -105,7 +105,7 @@ const mutations: Mutation[] = [
   },
   {
     name: 'muting has no effect',
-    file: `${chat}/unread.ts`,
+    file: `${chat}/unread-store.ts`,
     from: '(participant.mutedUntil ?? 0) > clock.now()',
     to: '(participant.mutedUntil ?? 0) < 0',
   },

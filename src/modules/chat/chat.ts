@@ -19,7 +19,7 @@ import { createReadState } from './read-state.ts'
 import { chatRoutes } from './routes.ts'
 import { type ChatParts, createChatService } from './service.ts'
 import { chatRetention, createBroadcastStore, createChatStore } from './store.ts'
-import type { Unread } from './unread.ts'
+import type { Unread } from './unread-store.ts'
 
 declare module '../../db/audit-trail.ts' {
   interface AuditActions {

@@ -38,7 +38,7 @@ import {
 } from './model.ts'
 import type { ReadState } from './read-state.ts'
 import type { ChatService } from './service.ts'
-import type { Unread } from './unread.ts'
+import type { Unread } from './unread-store.ts'
 
 const messagePageSize = 50
 const user = operations('Chat', { access: 'user' })

@@ -1,9 +1,11 @@
 import { and, eq } from 'drizzle-orm'
-import type { UnreadMessage } from '../../core.ts'
-import type { Orm } from '../../db/open.ts'
+import type { Core, MayTalk, UnreadMessage } from '../../core.ts'
 import { inboxes, participants } from '../../db/schema.ts'
-import type { ParticipantRow } from './store.ts'
 
+export type Unread = ReturnType<typeof createUnread>
+
+export const maxPerMail = 20
+export const maxExcerpts = 10
 const maxConversations = 1_000
 /** `senderId` is null when only notices are mailed, because one of the two blocks the other. */
 type Mailable = {
@@ -26,7 +28,8 @@ const isCounted = (senderId: string) =>
 
 const isMailable = (senderId: string) => `${isCounted(senderId)} AND broadcast_id IS NULL`
 
-export function createUnreadStore(orm: Orm) {
+/** Unread messages for pushes, except those of muted and archived conversations. Of blocked ones only notices are left. */
+export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
   const sqlite = orm.$client
   // One statement, because one for each conversation takes ten times as long.
   const mailable = sqlite.prepare<Mailable, [string, string, number, number]>(
@@ -56,31 +59,57 @@ export function createUnreadStore(orm: Orm) {
        (SELECT created_at FROM messages WHERE ${isUnread} ORDER BY seq LIMIT 1) AS since
      FROM messages WHERE ${isUnread} ORDER BY seq DESC LIMIT 1`,
   )
-  const ofInbox = (userId: string) => eq(inboxes.userId, userId)
   const isMailed = sqlite.prepare<unknown, [string]>(
     'SELECT 1 FROM inboxes WHERE user_id = ? AND is_mailed',
   )
+  const ofInbox = (userId: string) => eq(inboxes.userId, userId)
+  const findInbox = (userId: string) => orm.select().from(inboxes).where(ofInbox(userId)).get()
+
+  function find(userId: string, conversationId: string): UnreadMessage | undefined {
+    const ofUser = eq(participants.userId, userId)
+    const one = and(ofUser, eq(participants.conversationId, conversationId))
+    const participant = orm.select().from(participants).where(one).get()
+    if (!participant || (participant.mutedUntil ?? 0) > clock.now()) return undefined
+    const { isArchived, otherUserId, lastReadSeq } = participant
+    if (isArchived === 1) return undefined
+    const senderId = mayTalk(userId, otherUserId) ? otherUserId : null
+    return newest.get(conversationId, lastReadSeq, senderId) ?? undefined
+  }
+
+  /** Of conversations that are neither archived nor muted, the most recent first. */
+  function findMailable(userId: string) {
+    const inbox = findInbox(userId)
+    if (!inbox || inbox.unreadCount === 0) return undefined
+    const through = inbox.mailedThrough ?? ''
+    const found = mailable.all(userId, through, clock.now(), maxConversations)
+    if (found.length === 0) return undefined
+    const newestIds = found.map(({ newestId }) => newestId)
+    return {
+      since: Math.min(...found.map(({ oldestAt }) => oldestAt)),
+      newestId: newestIds.sort().at(-1) ?? '',
+      conversations: found.slice(0, maxPerMail).map((row) => ({
+        id: row.conversationId,
+        messages: newestOf(row),
+      })),
+    }
+  }
+
+  /** Oldest first. */
+  function newestOf({ conversationId, oldestSeq, senderId, senderName }: Mailable) {
+    const found = excerpts.all(conversationId, oldestSeq, senderId, maxExcerpts).reverse()
+    return found.map(({ isNotice, text }) => ({
+      senderName: isNotice === 1 ? null : senderName,
+      text,
+    }))
+  }
 
   return {
+    find,
+    findMailable,
     isMailed: (userId: string): boolean => isMailed.get(userId) !== null,
-    findInbox: (userId: string) => orm.select().from(inboxes).where(ofInbox(userId)).get(),
     updateMailed(userId: string, change: { isMailed?: boolean; mailedThrough?: string }) {
       orm.update(inboxes).set(change).where(ofInbox(userId)).run()
     },
-    /** Neither archived nor muted, the most recent first, with the oldest and the newest unread message after `through`,
-     *  which was mailed last. */
-    listMailable: (userId: string, through: string, now: number): Mailable[] =>
-      mailable.all(userId, through, now, maxConversations),
-    /** The `limit` newest unread messages of a conversation, oldest first. */
-    listExcerpts: ({ conversationId, oldestSeq, senderId }: Mailable, limit: number): Excerpt[] =>
-      excerpts.all(conversationId, oldestSeq, senderId, limit).reverse(),
-    findParticipant(userId: string, id: string): ParticipantRow | undefined {
-      const one = and(eq(participants.userId, userId), eq(participants.conversationId, id))
-      return orm.select().from(participants).where(one).get()
-    },
-    findNewest: (
-      { conversationId, lastReadSeq }: ParticipantRow,
-      senderId: string | null,
-    ): UnreadMessage | undefined => newest.get(conversationId, lastReadSeq, senderId) ?? undefined,
+    count: (userId: string): number => findInbox(userId)?.unreadCount ?? 0,
   }
 }
