@@ -4,11 +4,11 @@ import type { Orm } from '../../db/open.ts'
 import { blocks, conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
 import { selectList } from '../../db/statements.ts'
 import { lazy } from '../../lib/lazy.ts'
-import type { RowRange } from '../../lib/list-range.ts'
+import { type ListRange, listByPosition } from '../../lib/list-range.ts'
 import { isBlockedFrom, type MessageRow, shownPerson } from './store.ts'
 
 export type InboxStore = ReturnType<typeof createInboxStore>
-export type InboxRow = ReturnType<InboxStore['list']>[number]
+export type InboxRow = NonNullable<ReturnType<InboxStore['find']>>
 export type MessageKey = { id: string; conversationId: string; seq: number }
 export type MessageRange = { conversationId: string; seq: number; lastSeq: number }
 /** `id` and `seq` are null when no message is left. */
@@ -104,13 +104,18 @@ export function createInboxStore(orm: Orm) {
   )
 
   return {
-    count(userId: string, isArchived: boolean): number {
-      const inbox = orm.select().from(inboxes).where(eq(inboxes.userId, userId)).get()
-      return inbox?.[isArchived ? 'archivedCount' : 'conversationCount'] ?? 0
-    },
     find: (userId: string, conversationId: string) => row().get({ userId, conversationId }),
-    list: (userId: string, { limit, offset, before = start }: RowRange, isArchived: boolean) =>
-      rows().all({ userId, limit, offset, before, isArchived: isArchived ? 1 : 0 }),
+    list: (userId: string, range: ListRange, isArchived: boolean) =>
+      listByPosition(range, {
+        name: isArchived ? 'archived_conversations' : 'conversations',
+        list: ({ limit, offset, before = start }) =>
+          rows().all({ userId, limit, offset, before, isArchived: isArchived ? 1 : 0 }),
+        count() {
+          const inbox = orm.select().from(inboxes).where(eq(inboxes.userId, userId)).get()
+          return inbox?.[isArchived ? 'archivedCount' : 'conversationCount'] ?? 0
+        },
+        position: (row) => row.lastActivityId,
+      }),
     /** With activity after message `since`, each with its first missed message; of more than `depth` a later one. Read as the
      *  caller iterates. */
     eachMoved: (

@@ -5,7 +5,7 @@ import { createAvatarUrls } from '../../lib/avatar.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { TokenBucket } from '../../lib/limits.ts'
-import { type Listing, type ListRange, listByNumber, listByPosition } from '../../lib/list-range.ts'
+import { type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { ConversationUpdatedFrame, MessageDeletedFrame, TypingFrame } from './frames.ts'
 import type { InboxRow, InboxStore } from './inbox-store.ts'
@@ -283,13 +283,7 @@ export function createChatService(core: Core, parts: ChatParts) {
       return { senderId, messages: rows.map((row) => messageView(store.withOriginalText(row))) }
     },
 
-    listConversations: (userId: string, range: ListRange, isArchived: boolean): Listing<InboxRow> =>
-      listByPosition(range, {
-        name: isArchived ? 'archived_conversations' : 'conversations',
-        list: (rows) => inbox.list(userId, rows, isArchived),
-        count: () => inbox.count(userId, isArchived),
-        position: (row) => row.lastActivityId,
-      }),
+    listConversations: inbox.list,
 
     /** Newest first.
      *  @throws not_found · not_participant */

@@ -4,7 +4,7 @@ import type { Core } from '../../../core.ts'
 import type { AuditAction, By } from '../../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../../lib/errors.ts'
 import { getById, parseExternalId, parseId } from '../../../lib/ids.ts'
-import { type Listing, type ListRange, listByPosition } from '../../../lib/list-range.ts'
+import type { Listing, ListRange } from '../../../lib/list-range.ts'
 import { storedEmail } from '../../../lib/text.ts'
 import type { Role } from '../../../lib/vocabulary.ts'
 import type { AccountParts } from '../account-parts.ts'
@@ -12,7 +12,7 @@ import type { Bans } from '../bans/bans.ts'
 import type { Authenticated, NewPerson, PersonUpdate } from '../model.ts'
 import type { Client, Sessions } from '../sign-in/sessions.ts'
 import { noPassword, type UserChanges, type UserRow } from '../store.ts'
-import { createUserSearchStore, type UserFilter } from './user-search-store.ts'
+import { searchUsers, type UserFilter } from './user-search-store.ts'
 
 type ProfileChanges = Pick<UserChanges, 'displayName' | 'avatarUrl' | 'externalId' | 'locale'>
 type ManagedChanges = Pick<UserChanges, 'role' | 'email' | 'emailVerified'> &
@@ -32,7 +32,6 @@ export function createUserAdmin(core: Core, parts: Parts) {
   const { write, audit, outbox, clock } = core
   const { store, sessionStore, oneTimeTokens, passwords, queueMail, sentMails } = parts
   const { sessions, bans } = parts
-  const users = createUserSearchStore(core.orm)
 
   type Details = Record<string, string>
   const record = (action: AuditAction, id: string, by: By, details?: Details) =>
@@ -284,13 +283,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
     get,
     getAny,
     getByEmail: (email: string): UserRow => existing(store.findByEmail(email)),
-    search: (filter: UserFilter, range: ListRange): Listing<UserRow> =>
-      listByPosition(range, {
-        name: 'users',
-        position: ({ id }) => id,
-        list: (rows) => users.list(filter, rows),
-        count: () => users.count(filter),
-      }),
+    search: (filter: UserFilter, range: ListRange) => searchUsers(core.orm, filter, range),
 
     /** @throws validation_error when neither is given */
     lookUp({ email, externalId }: Lookup, range: ListRange): Listing<UserRow> {

@@ -3,7 +3,7 @@ import type { Orm } from '../../../db/open.ts'
 import { users } from '../../../db/schema.ts'
 import { countRows } from '../../../db/statements.ts'
 import { parseId } from '../../../lib/ids.ts'
-import type { RowRange } from '../../../lib/list-range.ts'
+import { type Listing, type ListRange, listByPosition } from '../../../lib/list-range.ts'
 import type { Role } from '../../../lib/vocabulary.ts'
 import type { UserRow } from '../store.ts'
 
@@ -19,18 +19,20 @@ export const maxFound = 1_000
 /** The index consists of trigrams, so it cannot find shorter texts. */
 const shortestPart = 3
 
-/** SQL over users who are not deleted, oldest account first. */
-export function createUserSearchStore(orm: Orm) {
-  return {
-    list(filter: UserFilter, { limit, offset, before }: RowRange): UserRow[] {
+/** Users who are not deleted, oldest account first. */
+export function searchUsers(orm: Orm, filter: UserFilter, range: ListRange): Listing<UserRow> {
+  return listByPosition(range, {
+    name: 'users',
+    list({ limit, offset, before }) {
       const found = orm.select().from(users).where(matching(filter, before))
       return found.orderBy(asc(users.id)).limit(limit).offset(offset).all()
     },
-    count(filter: UserFilter): number {
+    count() {
       const found = countRows(orm, users, matching(filter))
       return filter.q === undefined ? found : Math.min(found, maxFound)
     },
-  }
+    position: ({ id }) => id,
+  })
 }
 
 function matching(filter: UserFilter, after?: string) {
