@@ -48,8 +48,7 @@ export function createChat(core: Core, neighbours: Neighbours) {
   const broadcastStore = createBroadcastStore(orm)
   const inbox = createInboxStore(orm)
   const chat = createChatService(core, { ...neighbours, store, inbox })
-  const { participate, publishUpdate } = chat
-  const readState = createReadState(core, { store, participate, mayTalk, publishUpdate })
+  const readState = createReadState(core, { store, chat, mayTalk })
   const catchUp = createCatchUp(inbox)
   const broadcasts = createBroadcasts(core, { ...neighbours, store: broadcastStore, chat })
   const platformChat = createPlatformChat(core, { store, chat, resolveUser })
@@ -61,7 +60,7 @@ export function createChat(core: Core, neighbours: Neighbours) {
 
   return {
     retention: chatRetention,
-    aging: createMessageAging(orm, { store, detach, publishUpdate }),
+    aging: createMessageAging(orm, { store, chat, detach }),
     routes: chatRoutes({ chat, readState, unread, catchUp, broadcasts }).use(
       platformChatRoutes(platformChat),
     ),

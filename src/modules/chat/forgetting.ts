@@ -9,11 +9,7 @@ type OldMessage = Pick<
   'id' | 'conversationId' | 'seq' | 'senderId' | 'isSilent' | 'deletedAt' | 'fileUrl'
 >
 
-type Parts = {
-  store: ChatStore
-  detach: (messageId: string) => void
-  publishUpdate: ChatService['publishUpdate']
-}
+type Parts = { store: ChatStore; chat: ChatService; detach: (messageId: string) => void }
 
 const surveyedAtOnce = 5_000
 
@@ -22,7 +18,7 @@ const isHeld = `EXISTS (SELECT 1 FROM reports
 
 /** Deletes old messages, in the order of their ids. Choice: the messages of a conversation are numbered without gaps, so a
  *  message named by an open report also keeps the later ones of its conversation. */
-export function createMessageAging(orm: Orm, { store, detach, publishUpdate }: Parts): Aging {
+export function createMessageAging(orm: Orm, { store, chat, detach }: Parts): Aging {
   const sqlite = orm.$client
   const old = sqlite.prepare<OldMessage, [string, string, number]>(
     `SELECT id, conversation_id AS conversationId, seq, sender_id AS senderId, is_silent AS isSilent,
@@ -76,7 +72,7 @@ export function createMessageAging(orm: Orm, { store, detach, publishUpdate }: P
     }
     deleteMessages.run(id, through)
     setFirstSeq.run(through + 1, id)
-    publishUpdate(id, through === lastSeq ? both : readers)
+    chat.publishUpdate(id, through === lastSeq ? both : readers)
     return gone.length
   }
 

@@ -9,20 +9,15 @@ import type { ChatStore, ConversationRow, ParticipantRow } from './store.ts'
 /** Muted permanently: the latest time that a Date can represent. */
 const forever = 8_640_000_000_000_000
 
-type Parts = {
-  store: ChatStore
-  participate: ChatService['participate']
-  mayTalk: MayTalk
-  publishUpdate: ChatService['publishUpdate']
-}
+type Parts = { store: ChatStore; chat: ChatService; mayTalk: MayTalk }
 
 type OwnChanges = Parameters<ChatStore['updateParticipant']>[2]
 type Reading = { messageId?: string | null | undefined; from?: Peer | undefined }
 
 export type ReadState = ReturnType<typeof createReadState>
 
-export function createReadState(core: Core, parts: Parts) {
-  const { store, participate, mayTalk, publishUpdate } = parts
+export function createReadState(core: Core, { store, chat, mayTalk }: Parts) {
+  const { participate, publishUpdate } = chat
   const { write, afterCommit, hub, clock } = core
 
   /** @throws validation_error (`message_id`: not in this conversation) */
