@@ -50,6 +50,7 @@ type Neighbours = {
   mailer: Mailer
   links: PreferenceLinks
   pusher: Pusher
+  /** The public VAPID key: 65 bytes in base64url. */
   webPushKey: string
   isAllowedEndpoint: (endpoint: string) => boolean
   unreadMessages: UnreadMessages & UnreadToMail
@@ -89,7 +90,6 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       pushTokens: createPushTokens(core, parts),
       announcements,
       deliveries: core.deliveries,
-      findPerson: store.findPerson,
     }),
     serverFrames: model.serverFrames,
     jobs: {

@@ -10,10 +10,9 @@ import { getById } from '../../lib/ids.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { Announcements } from './announcements.ts'
 import * as model from './model.ts'
+import type { NotificationParts } from './notifications.ts'
 import type { Notifier } from './notifier.ts'
-import type { Preferences as PreferenceService } from './preferences.ts'
 import type { PushTokens } from './push-tokens.ts'
-import type { NotificationStore } from './store.ts'
 
 const user = operations('Notifications', { access: 'user' })
 const anybody = operations('Notifications', { access: 'public' })
@@ -24,15 +23,11 @@ const announcing = operations('Administration', {
   confirm: { ...recentlyConfirmed, onlyFor: { field: 'audience', value: 'all' } },
 })
 
-type Parts = {
+type Parts = NotificationParts & {
   notifier: Notifier
-  preferences: PreferenceService
   pushTokens: PushTokens
-  /** The public VAPID key: 65 bytes in base64url. */
-  webPushKey: string
   announcements: Announcements
   deliveries: DeliveryStore
-  findPerson: NotificationStore['findPerson']
 }
 
 export function notificationRoutes(parts: Parts) {
@@ -181,7 +176,7 @@ export function notificationRoutes(parts: Parts) {
     .get(
       '/v1/admin/users/:id/deliveries',
       ({ params, query }) => {
-        const { id } = getById(params.id, parts.findPerson)
+        const { id } = getById(params.id, parts.store.findPerson)
         return pageOf(query, (range) => parts.deliveries.list(id, range), model.deliveryView)
       },
       admin.list(
