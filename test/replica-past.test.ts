@@ -113,17 +113,23 @@ testAtLength.concurrent(
     const { place, service, people, run } = await begun()
     await saySurely(service, people, 'one')
     const nothing = /^FAILED last snapshot: none: nothing can be restored$/m
+    const { faults } = place.store
+    // The leader may look for its snapshot at any time.
+    faults.beforePut = (key) => {
+      faults.full = key.startsWith('snapshots/')
+    }
     for (const key of place.store.keys()) place.store.delete(key)
     await saySurely(service, people, 'two')
     const check = await run('a', 'check')
     expect([check.exitCode, check.out]).toEqual([1, expect.stringMatching(nothing)])
     await service.stop()
+    Object.assign(faults, { beforePut: undefined, full: false })
     // The write is stored before the server has looked for snapshots.
-    place.store.faults.latency = 200
+    faults.latency = 200
     const again = await place.start('a', byBucket)
     // Until the snapshot is there writes get 503.
     await saySurely(again, people, 'three')
-    place.store.faults.latency = 0
+    faults.latency = 0
     expect(await place.messages()).toEqual(['one', 'two', 'three'])
     expect((await run('a', 'check')).out).not.toMatch(nothing)
   },
