@@ -122,8 +122,7 @@ describe('messages older than message_retention_days', () => {
     const kept = () =>
       it.service.sqlite.query<{ n: number }, []>('SELECT count(*) n FROM messages').get()?.n ?? 0
     const at = new Date(it.clock.now() + day)
-    at.setHours(2, 59, 0, 0)
-    await it.wait((at.getTime() - it.clock.now()) / day)
+    await it.wait((at.setHours(3, 0, 0, 0) - minute - it.clock.now()) / day)
     it.clock.advance(2 * minute)
     await waitFor(() => kept() < 502)
     await setDays(it.service, it.admin, { message_retention_days: days })
@@ -368,14 +367,16 @@ describe('a run', () => {
     }
     const threeToday = new Date(it.clock.now())
     threeToday.setHours(3, 0, 0, 0)
-    it.clock.advance(threeToday.getTime() + day + 12 * 60 * minute - it.clock.now())
+    // Days with a change of the clock have 23 or 25 hours.
+    const threeIn = (days: number) => new Date(threeToday).setDate(threeToday.getDate() + days)
+    it.clock.advance(threeIn(1) + 12 * 60 * minute - it.clock.now())
     const { token } = await it.service.login(it.admin.email)
     it.service.trust(it.admin)
     await setDays(it.service, { ...it.admin, token }, { message_retention_days: 30 })
     const { body } = await it.service.call('GET', '/v1/admin/retention', { token })
-    const next = threeToday.getTime() + 2 * day
+    const next = threeIn(2)
     expect(body).toMatchObject({ last_run_at: null, next_run_at: new Date(next).toISOString() })
-    it.clock.advance(11 * 60 * minute)
+    it.clock.advance(next - 60 * minute - it.clock.now())
     await someWrites()
     expect(runs(it.service)).toEqual([])
     it.clock.advance(2 * 60 * minute)
