@@ -752,6 +752,20 @@ describe.concurrent('a handover of the lead', () => {
     expect(await handingOver).toEqual({ code: 0, out, err: '' })
   })
 
+  testAtLength('is reported although the standby began as a clone of the leader', async () => {
+    await using pair = await startPair(patient)
+    const a = await pair.leader('a')
+    const people = await meet(a.base)
+    const isNoSocket = (path: string) => !path.endsWith('.sock')
+    cpSync(a.dataDir, pair.directory('b'), { recursive: true, filter: isNoSocket })
+    await saySurely(a.base, people, 'after the clone was made')
+    await isShipped(a)
+    await pair.standby('b')
+    const out = expect.stringContaining(' leads since ')
+    const handedOver = await command(a.dataDir, pair.store.url, ['hand-over'])
+    expect(handedOver).toEqual({ code: 0, out, err: '' })
+  })
+
   testAtLength('is possible on the leader only', async () => {
     await using pair = await startPair(patient)
     await pair.leader('a')

@@ -11,6 +11,7 @@ import { freeBytesAt } from '../lib/free-space.ts'
 import { firstIdAt } from '../lib/ids.ts'
 import type { SystemState } from '../modules/operator/model.ts'
 import { findRange, restoreDatabase } from '../replication/follower.ts'
+import { openIdentity } from '../replication/identity.ts'
 import { type Agreed, unlessOfBucket } from '../replication/log.ts'
 import { agreedOf, agreedText, type Head, type Node, openNode } from '../replication/node.ts'
 import { findUsable, listSnapshots } from '../replication/snapshots.ts'
@@ -277,7 +278,8 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
   for (const end = Date.now() + stopMilliseconds + head.entry.lease; Date.now() < end; ) {
     // The bucket may fail for moments, and the lead is already released.
     const { entry } = (await node.findHead().catch(unlessOfBucket)) ?? head
-    if (entry.node !== node.identity.node) {
+    // A standby made of a clone has the same name. This server may have started again meanwhile.
+    if (!openIdentity(node.dataDir).wrote(entry)) {
       return terminal.out(`${entry.node} leads since ${isoTime(entry.at)}`)
     }
     await Bun.sleep(pollMilliseconds)
