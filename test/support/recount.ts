@@ -18,7 +18,7 @@ const recounts = {
       FROM notifications WHERE user_id = c.user_id AND in_app)`,
   'messages of a ticket': `SELECT 1 FROM tickets t
     WHERE (message_count, owner_message_count, owner_characters) <>
-    (SELECT count(*), sum(author_id = t.user_id), sum(iif(author_id = t.user_id, length(body), 0))
+    (SELECT count(*), sum(NOT is_admin), sum(iif(is_admin, 0, length(body)))
       FROM ticket_messages WHERE ticket_id = t.id)`,
 }
 
