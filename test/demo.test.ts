@@ -287,6 +287,18 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     },
   )
 
+  testAtLength('a subject from right to left keeps its beginning', async () => {
+    const subject = 'فاتورتي الثانية'
+    await left.tab('Tickets').click()
+    await left.panel.getByRole('link', { name: 'New ticket' }).click()
+    await left.panel.getByLabel('Subject').fill(subject)
+    await left.panel.getByLabel('How can support help?').fill('The address is wrong')
+    await left.press('Open the ticket')
+    await left.panel.getByRole('link', { name: 'Back' }).click()
+    const shown = left.panel.locator('.item').getByText(subject)
+    expect(await shown.evaluate((it) => getComputedStyle(it).direction)).toBe('rtl')
+  })
+
   /** Ignores a browser message that the test provokes. */
   function ignoreError(expected: RegExp) {
     const others = pages.wrongs.filter((wrong) => !expected.test(wrong))

@@ -38,7 +38,9 @@ export function Home({ session, user }: { session: Session; user: User }) {
       <header class="panel-head">
         <Avatar name={user.display_name} />
         <div class="who">
-          <h2 class="truncate">{user.display_name}</h2>
+          <h2 class="truncate" dir="auto">
+            {user.display_name}
+          </h2>
           <p class="small soft truncate">{user.email}</p>
         </div>
         <ConnectionSwitch session={session} />

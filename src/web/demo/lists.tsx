@@ -45,11 +45,15 @@ function ConversationRow({ item }: { item: ConversationListItem }) {
       <Avatar name={participant.display_name} />
       <a href={linkTo(side, 'chat', id)}>
         <span class="row between">
-          <strong class="truncate">{participant.display_name}</strong>
+          <strong class="truncate" dir="auto">
+            {participant.display_name}
+          </strong>
           <Time at={updated_at} />
         </span>
         <span class="row between">
-          <span class="truncate">{previewOf(last_message)}</span>
+          <span class="truncate" dir="auto">
+            {previewOf(last_message)}
+          </span>
           <UnreadBadge unread={unread_count} />
         </span>
       </a>
@@ -153,7 +157,9 @@ function TicketRow({ ticket }: { ticket: TicketListItem }) {
     <div class="item">
       <a href={linkTo(side, 'tickets', id)}>
         <span class="row between">
-          <strong class="truncate">{subject}</strong>
+          <strong class="truncate" dir="auto">
+            {subject}
+          </strong>
           <StatusBadge status={status} />
         </span>
         <span class="row between">
@@ -215,10 +221,12 @@ function NotificationRow({ item, markRead }: RowProps) {
       <span class={item.read ? 'dot seen' : 'dot accent'} />
       <button type="button" onClick={press}>
         <span class="row between">
-          <strong>{item.title}</strong>
+          <strong dir="auto">{item.title}</strong>
           <Time at={item.created_at} />
         </span>
-        <span class="prose">{item.body}</span>
+        <span class="prose" dir="auto">
+          {item.body}
+        </span>
         {!item.read && <span class="visually-hidden">{texts.demo.unread}</span>}
       </button>
     </div>

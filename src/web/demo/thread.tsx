@@ -58,7 +58,9 @@ function ThreadHead({ thread: { conversation, status } }: { thread: Thread }) {
       {other && (
         <>
           <Avatar name={other.display_name} />
-          <h3 class="truncate">{other.display_name}</h3>
+          <h3 class="truncate" dir="auto">
+            {other.display_name}
+          </h3>
           <BlockButton person={other} />
           <ReportButton person={other} />
         </>

@@ -28,7 +28,11 @@ export function TicketView({ id }: { id: string }) {
     <div class="thread">
       <header class="thread-head row">
         <BackLink tab="tickets" />
-        {ticket && <h3 class="truncate">{ticket.subject}</h3>}
+        {ticket && (
+          <h3 class="truncate" dir="auto">
+            {ticket.subject}
+          </h3>
+        )}
         {ticket && <span class="soft number">#{id.slice(-6)}</span>}
         {ticket && <StatusBadge status={ticket.status} />}
       </header>
