@@ -66,7 +66,8 @@ export function rowsOf<T extends SQLiteTable & { id: SQLiteColumn }>(orm: Orm, t
   return {
     insert: (row: T['$inferInsert']): Row => orm.insert(table).values(row).returning().get(),
     find: (id: string): Row | undefined => byId().get({ id }),
-    update: (id: string, changes: Partial<Row>): Row =>
+    /** Undefined fields keep their value. */
+    update: (id: string, changes: { [K in keyof Row]?: Row[K] | undefined }): Row =>
       orm.update(rows).set(changes).where(isOne(id)).returning().get(),
     delete: (id: string): Row | undefined => orm.delete(table).where(isOne(id)).returning().get(),
   }

@@ -204,12 +204,7 @@ export function createChatStore(orm: Orm) {
     },
     findData: (id: string): string | null =>
       orm.select().from(conversations).where(eq(conversations.id, id)).get()?.data ?? null,
-    updateConversation(
-      id: string,
-      changes: { [K in 'state' | 'data']?: (typeof conversations.$inferSelect)[K] | undefined },
-    ) {
-      orm.update(conversations).set(changes).where(eq(conversations.id, id)).run()
-    },
+    updateConversation: rowsOf(orm, conversations).update,
     /** Clears the content of a message and keeps it in `removed_messages` for reports. An unread message no longer counts. */
     updateDeleted(message: MessageRow, conversation: ConversationRow, now: number) {
       const { id, conversationId, seq, type, body, data, picture, attachments, ...file } = message

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
-import { eq } from 'drizzle-orm'
 import { Elysia } from 'elysia'
 import {
   Body,
@@ -19,12 +18,11 @@ import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
 import { once } from '../../db/once.ts'
 import { cannedReplies } from '../../db/schema.ts'
-import { listById } from '../../db/statements.ts'
+import { listById, rowsOf } from '../../db/statements.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import { AppError } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById } from '../../lib/ids.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import { ReplyText } from './model.ts'
 
@@ -56,22 +54,18 @@ const CannedReply = Schema('CannedReply', {
 /** Prepared replies of the desk. They have no rules, so the routes read and write the rows without a service. */
 export function cannedReplyRoutes(core: Core) {
   const { orm, write, newId, audit } = core
-  const { id } = cannedReplies
-  const isNamed = (text: string) => eq(id, parseId(text) ?? '')
+  const rows = rowsOf(orm, cannedReplies)
+  type Row = typeof cannedReplies.$inferSelect
 
   type Action = Extract<AuditAction, `canned_reply_${string}`>
-  /** Records the action in the audit log.
-   *  @throws not_found when there is no row */
-  function recorded<Row extends { id: string }>(row: Row | undefined, action: Action, by: By): Row {
-    if (!row) throw new AppError('not_found')
+  /** Records the action in the audit log. */
+  function recorded(row: Row, action: Action, by: By): Row {
     audit.record({ action, ...by, target: { type: 'canned_reply', id: row.id } })
     return row
   }
 
-  const find = (idText: string) => orm.select().from(cannedReplies).where(isNamed(idText)).get()
-
   const list = (range: ListRange) =>
-    listById<typeof cannedReplies.$inferSelect>(orm, range, { id, order: 'oldest' })
+    listById<Row>(orm, range, { id: cannedReplies.id, order: 'oldest' })
 
   return new Elysia({ name: 'canned-replies' })
     .use(routeBase)
@@ -86,12 +80,10 @@ export function cannedReplyRoutes(core: Core) {
         const { title, locale = null } = body
         const content = { title: title.trim(), body: body.body.trim(), locale }
         const key = idempotencyKey(request.headers)
-        const make = () => {
-          const made = orm.insert(cannedReplies).values({ id: newId(), ...content })
-          return recorded(made.returning().get(), 'canned_reply_created', by)
-        }
+        const make = () =>
+          recorded(rows.insert({ id: newId(), ...content }), 'canned_reply_created', by)
         const { row, replayed } = await write(() =>
-          once(core, { by, kind: 'canned_reply', key, content }, { find, make }),
+          once(core, { by, kind: 'canned_reply', key, content }, { find: rows.find, make }),
         )
         markReplayed(set.headers, replayed)
         return row
@@ -111,15 +103,13 @@ export function cannedReplyRoutes(core: Core) {
       '/v1/admin/support/canned-replies/:id',
       ({ params, body, context: { by } }) =>
         write(() => {
-          const named = isNamed(params.id)
-          const before = find(params.id)
-          const changed = orm
-            .update(cannedReplies)
-            .set({ title: body.title?.trim(), body: body.body?.trim(), locale: body.locale })
-            .where(named)
-            .returning()
-            .get()
-          if (changed && isDeepStrictEqual(before, changed)) return changed
+          const before = getById(params.id, rows.find)
+          const changed = rows.update(before.id, {
+            title: body.title?.trim(),
+            body: body.body?.trim(),
+            locale: body.locale,
+          })
+          if (isDeepStrictEqual(before, changed)) return changed
           return recorded(changed, 'canned_reply_changed', by)
         }),
       admin('adminUpdateCannedReply', 'Changes a canned reply.', {
@@ -131,8 +121,7 @@ export function cannedReplyRoutes(core: Core) {
       '/v1/admin/support/canned-replies/:id',
       async ({ params, context: { by } }) => {
         await write(() => {
-          const deleted = orm.delete(cannedReplies).where(isNamed(params.id)).returning().get()
-          recorded(deleted, 'canned_reply_deleted', by)
+          recorded(getById(params.id, rows.delete), 'canned_reply_deleted', by)
         })
       },
       admin('adminDeleteCannedReply', 'Removes a canned reply.', { 204: null }),
