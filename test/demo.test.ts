@@ -295,8 +295,7 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     await left.panel.getByLabel('How can support help?').fill('The address is wrong')
     await left.press('Open the ticket')
     await left.panel.getByRole('link', { name: 'Back' }).click()
-    const shown = left.panel.locator('.item').getByText(subject)
-    expect(await shown.evaluate((it) => getComputedStyle(it).direction)).toBe('rtl')
+    await left.panel.locator('.item strong:dir(rtl)', { hasText: subject }).waitFor()
   })
 
   /** Ignores a browser message that the test provokes. */
