@@ -48,7 +48,7 @@ const keptForReports = 30 * day
 const keptUnused = day
 /** Each takes 40 µs, and a purge removes a hundred files in one write. */
 const releasedAtOnce = 10
-const erasedAtOnce = 25
+const erasedAtOnce = 10
 
 /** Uploaded files. The row is inserted before the first byte and completed after the last. After a crash in between, the row
  *  counts towards the quota until it is deleted after a day. */
