@@ -572,6 +572,27 @@ describe.concurrent('a log is created by a command, or by the first server on a 
     },
   )
 
+  testAtLength(
+    'also by a first start whose first claim is stored late, before its second',
+    async () => {
+      await using pair = await startPair(patient)
+      const { faults } = pair.store
+      const second = Promise.withResolvers<void>()
+      let claims = 0
+      faults.beforePut = async (key) => {
+        if (!key.startsWith('log/')) return
+        claims++
+        if (claims === 1) return await second.promise
+        faults.beforePut = undefined
+        second.resolve()
+        await waitFor(() => pair.store.get(key), 'the first claim')
+      }
+      const a = await pair.start('a')
+      const end = await Promise.race([a.exited.then(a.output), a.ready().then(() => 'ready')])
+      expect([end, claims]).toEqual(['ready', 2])
+    },
+  )
+
   testAtLength('a single server refuses a bucket with another database', async () => {
     await using pair = await startPair(patient)
     const first = await pair.leader('a', { environment: alone })

@@ -106,11 +106,11 @@ export function openIdentity(directory: string) {
     isOfThisMachine: () => isHere(state),
 
     /** Makes a new start known before its first entry is written.
-     *  @param last the start that wrote the last entry */
+     *  @param last the start that wrote the last entry; in an empty log any may still be stored late */
     begin(last: string | undefined, pair: boolean): string {
       const start = randomBytes(8).toString('hex')
       const { starts = [] } = state
-      const since = last === undefined ? -1 : starts.indexOf(last)
+      const since = last === undefined ? starts.length : starts.indexOf(last)
       set({ machine: readMachine(), starts: [start, ...starts.slice(0, since + 1)], pair })
       return start
     },
