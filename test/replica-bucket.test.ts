@@ -143,8 +143,9 @@ describe.concurrent('a bucket', () => {
     'that takes nothing of the first start of a pair: that ends and says so',
     async () => {
       await using place = await replicas()
-      place.store.faults.afterPut = (key) => {
-        if (key.startsWith('log/')) place.store.faults.errors = 1
+      // By then the claim has got its response.
+      place.store.faults.beforePut = (key) => {
+        if (key.startsWith('snapshots/')) place.store.faults.errors = 1
       }
       const pair = { REPLICA_PAIR: 'true', REPLICA_LEASE: '1', PORT: '0' }
       const environment = { ...place.environmentOf(byBucket), ...pair }
