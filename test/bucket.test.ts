@@ -1,4 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { openBucket } from '../src/outside/bucket.ts'
 
 // Answers that no store gives, but a proxy before it, or one that differs from S3.
@@ -106,4 +108,16 @@ test('a store that does not answer is reported with whole milliseconds', async (
   answer = () => new Promise(() => {})
   const outcome = await failureOf(openBucket(settings, 20).put('k', body))
   expect(outcome).toBe('PUT /k: no answer within 20 ms')
+})
+
+test('a broken connection is reported without advice for programmers', async () => {
+  await using server = createServer((socket) => {
+    socket.once('data', () => socket.destroy())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const broken = openBucket({ ...settings, endpoint: `http://127.0.0.1:${port}` })
+  expect(await failureOf(broken.put('k', body))).toBe(
+    'PUT /k: ECONNRESET: The socket connection was closed unexpectedly.',
+  )
 })

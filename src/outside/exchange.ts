@@ -17,7 +17,12 @@ const isProxied = Object.keys(Bun.env).some((name) => /^https?_proxy$/i.test(nam
 /** Like `fetch`, but silent name servers block no thread. */
 export async function fetchNamed(url: string | URL, request: Limited): Promise<Response> {
   if (!isProxied) await unlessAborted(request.signal, mustBeAnswered(hostnameOf(url)))
-  return fetch(url, request)
+  return fetch(url, request).catch((error: Error) => {
+    // The runtime adds advice for programmers, which operators would read.
+    const [message = ''] = error.message.split(' For more information, pass ')
+    if (message !== error.message) error.message = message
+    throw error
+  })
 }
 
 /** @throws Error `no answer within …`, or the error of `work` */
