@@ -22,6 +22,10 @@ const bounded: Array<[step: RegExp, bound: string]> = [
     'one page, in its order',
   ],
   [/^SCAN announcements .* select count\(\*\)/, 'every announcement, for admins: few are written'],
+  [
+    /^SCAN announcements: update .* json_remove/,
+    'the same, once for a removed person: 5 ms for 10,000',
+  ],
   [/^SCAN reports USING COVERING INDEX .* limit \?( offset \?)?\) order/, 'one page, in its order'],
   [/^SCAN reports .* select count\(\*\)/, 'every report, for admins: what people write by hand'],
   [/^SCAN users USING INDEX users_present: .* limit \?( offset \?)?$/, 'one page, in its order'],
