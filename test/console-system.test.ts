@@ -288,6 +288,22 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     },
   )
 
+  testAtLength(
+    'a form takes the focus of the button before it, also on a busy machine',
+    async () => {
+      await follow('Mails')
+      // Effects come late there, when the focus was kept in the page.
+      await page.evaluate(`(() => {
+      const usual = setTimeout
+      window.requestAnimationFrame = () => 0
+      window.setTimeout = (work, after = 0) => usual(work, after < 100 ? 300 : after)
+    })()`)
+      await button('Edit Confirm the address').click()
+      await page.locator('.mails input:focus').waitFor()
+      await page.goto(`${pages.base}/console/system`)
+    },
+  )
+
   testAtLength('the text of a mail is changed in one language, beside its preview', async () => {
     await follow('Mails')
     await choose(page, 'Language', 'Deutsch')

@@ -4,6 +4,7 @@ import { ActionButton, IconButton, useAction } from '../kit/button.tsx'
 import { confirmAction } from '../kit/dialog.tsx'
 import { TextArea } from '../kit/field.tsx'
 import { askForm } from '../kit/form.tsx'
+import { isFocusLost } from '../kit/kept-focus.ts'
 import { Select } from '../kit/select.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
@@ -35,7 +36,7 @@ export function BlockedNotice({ person: { id, display_name: name } }: { person: 
     await blocks.remove(id)
     // The composer takes the place of the button.
     requestAnimationFrame(() => {
-      if (document.activeElement !== document.body) return
+      if (!isFocusLost()) return
       document.querySelector<HTMLElement>(`.panel.${side} .composer textarea`)?.focus()
     })
   }

@@ -5,6 +5,7 @@ import { Button } from './button.tsx'
 import { openDialog, useStayOpen } from './dialog.tsx'
 import { errorText, fieldProblems } from './errors.ts'
 import { Problem, Problems } from './field.tsx'
+import { isFocusLost } from './kept-focus.ts'
 import { texts } from './texts.tsx'
 
 /** Submits a form once: clears it on success; keeps the input and shows the errors on failure. */
@@ -119,8 +120,7 @@ export async function saveChanges<T extends object, R>(
 /** Moves the focus to an element from a part of the page, or from nowhere: an answer that comes late must not take it from
  *  where somebody types. */
 export function moveFocus(part: Element | null | undefined, to: HTMLElement | null | undefined) {
-  const used = document.activeElement
-  if (used === document.body || part?.contains(used)) to?.focus()
+  if (isFocusLost() || part?.contains(document.activeElement)) to?.focus()
 }
 
 /** The focused element may be gone after a change of `state`: the focus then moves to the first `wanted` element, or else to
@@ -131,7 +131,7 @@ export function useFocusWhenLost<T extends HTMLElement>(state: unknown, wanted: 
   useEffect(() => {
     const hasChanged = before.current !== state
     before.current = state
-    if (!hasChanged || document.activeElement !== document.body) return
+    if (!hasChanged || !isFocusLost()) return
     const target = frame.current?.querySelector<HTMLElement>(wanted) ?? frame.current
     target?.focus()
   }, [state])

@@ -1,5 +1,10 @@
-/** What knows a better place for the focus moves it there within this time. */
+/** What knows a better place for the focus usually moves it there within this time. */
 const settleMilliseconds = 150
+let fallback: HTMLElement | undefined
+
+/** Whether nothing has the focus, or only what took it because nothing else did. */
+export const isFocusLost = (): boolean =>
+  document.activeElement === document.body || document.activeElement === fallback
 
 /** Keeps the focus in its part of the page: when the focused element is removed, and nothing else takes the focus, the nearest
  *  element around it does. */
@@ -10,6 +15,7 @@ export function keepFocus(): void {
   document.addEventListener('focusin', ({ target }) => {
     if (!(target instanceof Element)) return
     focused = target
+    if (target !== fallback) fallback = undefined
     around = []
     for (let part = target.parentElement; part; part = part.parentElement)
       if (part.matches('[tabindex]')) around.push(part)
@@ -19,7 +25,8 @@ export function keepFocus(): void {
     focused = undefined
     setTimeout(() => {
       if (document.activeElement !== document.body) return
-      around.find(({ isConnected }) => isConnected)?.focus({ preventScroll: true })
+      fallback = around.find(({ isConnected }) => isConnected)
+      fallback?.focus({ preventScroll: true })
     }, settleMilliseconds)
   })
   observer.observe(document.body, { childList: true, subtree: true })

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { closest } from './closest.ts'
 import { errorText } from './errors.ts'
+import { isFocusLost } from './kept-focus.ts'
 import { withQuery } from './router.ts'
 import { useShortcut } from './shortcuts.tsx'
 import { Failure, Loading } from './states.tsx'
@@ -186,7 +187,7 @@ function useFocusAfterRemoval(ids: string[]) {
     const last = focused.current
     if (!last?.element || last.element.isConnected) return
     focused.current = undefined
-    if (document.activeElement !== document.body) return
+    if (!isFocusLost()) return
     const rows = frame.current?.querySelectorAll<HTMLElement>('[data-id]') ?? []
     const at = ids.includes(last.id) ? ids.indexOf(last.id) : last.index
     const row = rows[Math.min(at, rows.length - 1)]

@@ -1,5 +1,5 @@
 import { Copy, Download } from 'lucide-preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { encode } from 'uqr'
 import type { TotpSecret } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
@@ -136,7 +136,8 @@ type ScanProps = {
 
 function Scan({ secret, onConfirmed, onDone, onCancel }: ScanProps) {
   const first = useRef<HTMLParagraphElement>(null)
-  useEffect(() => first.current?.focus(), [])
+  // At once: it must not take the focus from a code that is being typed.
+  useLayoutEffect(() => first.current?.focus(), [])
   const { onSubmit, isBusy, problem, problems } = useForm(async (given) => {
     const body = { code: String(given.get('code')) }
     const refreshes: ['GET /v1/users/me'] = ['GET /v1/users/me']

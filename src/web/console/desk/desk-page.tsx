@@ -1,5 +1,6 @@
 import { MessagesSquare } from 'lucide-preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { isFocusLost } from '../../kit/kept-focus.ts'
 import { lazy } from '../../kit/lazy.tsx'
 import { Empty } from '../../kit/states.tsx'
 import { texts } from '../../kit/texts.tsx'
@@ -18,8 +19,7 @@ function useFocusAfterBack(openId: string | undefined) {
   useEffect(() => {
     const left = before.current
     before.current = openId
-    if (openId !== undefined || left === undefined) return
-    if (document.activeElement !== document.body) return
+    if (openId !== undefined || left === undefined || !isFocusLost()) return
     document.querySelector<HTMLElement>(`[data-id="${CSS.escape(left)}"] a`)?.focus()
   }, [openId])
 }

@@ -5,6 +5,7 @@ import { Button, IconButton, useIsShown } from '../../kit/button.tsx'
 import { confirmAction } from '../../kit/dialog.tsx'
 import { errorText } from '../../kit/errors.ts'
 import { count, plural } from '../../kit/format.ts'
+import { isFocusLost } from '../../kit/kept-focus.ts'
 import { Select } from '../../kit/select.tsx'
 import { useShortcut } from '../../kit/shortcuts.tsx'
 import { fill, texts } from '../../kit/texts.tsx'
@@ -184,7 +185,7 @@ function useFocusAfter(firstId: string | undefined, isRunning: boolean) {
     before.current = { firstId, isRunning }
     const isGone = left?.firstId !== undefined && firstId === undefined
     const isOver = left?.isRunning === true && !isRunning
-    if (!(isGone || isOver) || document.activeElement !== document.body) return
+    if (!(isGone || isOver) || !isFocusLost()) return
     const row = document.querySelector<HTMLElement>(`[data-id="${left?.firstId}"] a`)
     ;(row ?? document.querySelector<HTMLElement>('.list-pane .virtual'))?.focus()
   }, [firstId, isRunning])
