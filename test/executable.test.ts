@@ -112,14 +112,15 @@ testAtLength('commands work in it', async () => {
 })
 
 // At the end of a process Bun checkpoints what it has not closed, and commits of the server fail meanwhile.
-test('a check leaves the wal of a running server as it is', async () => {
+test('a check does not shorten the wal of a running server', async () => {
   const cwd = usedFolder('checked')
   await using server = await startServer({ command: [executable], cwd })
   await meet(server.base)
   const size = () => statSync(join(cwd, 'data', 'hostline.db-wal')).size
   const before = size()
   expect(command(cwd, 'check').exitCode).toBe(0)
-  expect([before > 0, size()]).toEqual([true, before])
+  // The server's jobs may still write.
+  expect([before > 0, size() >= before]).toEqual([true, true])
 })
 
 testAtLength('the image is built from what its context has', () => {
