@@ -6,12 +6,11 @@ import { samples } from './api/samples.ts'
 import type { Core, Module } from './core.ts'
 import { idleTimeoutSeconds } from './http/body.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
-import { type Answered, observeRequests } from './http/observe-requests.ts'
+import { type Answered, type Handle, observeRequests } from './http/observe-requests.ts'
 import { createOpenAnswers } from './http/open-answers.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { routeBase } from './http/request-context.ts'
 import { createRouteFinder } from './http/route-table.ts'
-import { createTurnLimit } from './http/turn-limit.ts'
 import { lazy } from './lib/lazy.ts'
 import type { Metrics } from './metrics.ts'
 import type { Channel } from './realtime/channel.ts'
@@ -93,6 +92,24 @@ export function createApp(core: Core, options: AppOptions) {
   for (const part of parts) app.use(part)
   findRoute = createRouteFinder(app)
   return app
+}
+
+const maxInTurn = 64
+
+/** Lets the requests above the limit of one turn of the event loop wait for the next turn. Otherwise the runtime answers
+ *  all requests that a connection has sent ahead in one turn: 17,000 short ones delayed everybody by 1.3 s. It closes a
+ *  connection that sends another request while its answer waits. */
+function createTurnLimit() {
+  let begun = 0
+  const endTurn = () => {
+    begun = 0
+  }
+  return (handle: Handle): Handle =>
+    (request) => {
+      if (begun === 0) setImmediate(endTurn)
+      if (++begun <= maxInTurn) return handle(request)
+      return new Promise(setImmediate).then(() => handle(request))
+    }
 }
 
 const openApi = {

@@ -1,6 +1,6 @@
 import type { RequestContext } from './request-context.ts'
 
-type Handle = (request: Request) => Promise<Response>
+export type Handle = (request: Request) => Promise<Response>
 
 // A property of the request, because a WeakMap costs some microseconds per request, mostly in garbage collection.
 const contextKey = Symbol('context')
