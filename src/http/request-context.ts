@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../lib/errors.ts'
 import { type Locale, negotiateLocale } from '../lib/i18n.ts'
-import type { ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
+import type { Client, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Confirmation } from './confirmation.ts'
 import type { RoutePolicy } from './route-table.ts'
@@ -45,6 +45,11 @@ export class RequestContext {
   get ip(): string {
     this.#ip ??= this.#request ? this.#findIp(this.#request) : 'unknown'
     return this.#ip
+  }
+
+  get client(): Client {
+    const userAgent = this.#request?.headers.get('user-agent')?.slice(0, 256) ?? null
+    return { ip: this.ip, userAgent }
   }
 
   get user(): UserPrincipal {

@@ -13,4 +13,6 @@ export type UserPrincipal = AccessClaims & {
   mayUseExternalIds: boolean
 }
 
+export type Client = { ip: string; userAgent: string | null }
+
 export type ServicePrincipal = { id: string; scopes: readonly ServiceScope[] }

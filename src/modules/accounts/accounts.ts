@@ -4,6 +4,7 @@ import type { OutboxJobs } from '../../jobs/outbox.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import { day } from '../../lib/clock.ts'
 import type { DomainEvent } from '../../lib/events.ts'
+import type { Client } from '../../lib/principal.ts'
 import { storedEmail } from '../../lib/text.ts'
 import { purgedKinds } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
@@ -19,7 +20,7 @@ import { accountRoutes } from './routes.ts'
 import { createAccountService } from './service.ts'
 import { openKeyring } from './sign-in/keys.ts'
 import type { Argon2Cost } from './sign-in/passwords.ts'
-import { clientOf, createSessions } from './sign-in/sessions.ts'
+import { createSessions } from './sign-in/sessions.ts'
 import { createAccessTokens } from './sign-in/tokens.ts'
 import { createTotp } from './sign-in/totp.ts'
 import { accountRetention, type UserRow } from './store.ts'
@@ -241,8 +242,8 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     upsertUser: userAdmin.upsert,
     /** Creates a user without a password for a day, and begins a session.
      *  @throws banned */
-    async createGuest(person: model.NewPerson, request: Request, ip: string) {
-      bans.mustNotBeBanned(storedEmail(person.email), ip)
+    async createGuest(person: model.NewPerson, client: Client) {
+      bans.mustNotBeBanned(storedEmail(person.email), client.ip)
       // No address: a removal erases only those of entries by the removed person.
       const by = { actor: { type: 'system' } } as const
       const id = await core.write(() => {
@@ -250,7 +251,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
         core.outbox.add('guest_end', { user_id: user.id }, { delayMilliseconds: day })
         return user.id
       })
-      return userAdmin.openSession(id, clientOf(request, ip), by)
+      return userAdmin.openSession(id, client, by)
     },
     countAdminsWithoutTotp: base.factors.countAdminsWithout,
     namesOf: base.store.namesOf,

@@ -15,7 +15,7 @@ import * as model from './model.ts'
 import type { AccountService } from './service.ts'
 import type { Keyring } from './sign-in/keys.ts'
 import type { SessionRow } from './sign-in/session-store.ts'
-import { clientOf, type Sessions } from './sign-in/sessions.ts'
+import type { Sessions } from './sign-in/sessions.ts'
 import type { Totp } from './sign-in/totp.ts'
 
 const jwksMaxAgeSeconds = 600
@@ -54,8 +54,7 @@ export function accountRoutes(parts: Parts) {
     .use(routeBase)
     .post(
       '/v1/auth/register',
-      ({ body, context, request }) =>
-        accounts.register(body, context.locale, clientOf(request, context.ip)),
+      ({ body, context }) => accounts.register(body, context.locale, context.client),
       newcomer(
         'register',
         'Registers a new account and logs it in. Sends a verification mail to the address. Refused while the setting `registration` is `off`.',
@@ -69,8 +68,7 @@ export function accountRoutes(parts: Parts) {
     )
     .post(
       '/v1/auth/set-up',
-      ({ body, context, request }) =>
-        accounts.setUp(body, context.locale, clientOf(request, context.ip)),
+      ({ body, context }) => accounts.setUp(body, context.locale, context.client),
       newcomer(
         'createFirstAdmin',
         'Creates the first admin. Requires the token from the link that the first start prints, which is valid for 30 minutes.',
@@ -84,7 +82,7 @@ export function accountRoutes(parts: Parts) {
     )
     .post(
       '/v1/auth/login',
-      ({ body, context, request }) => accounts.login(body, clientOf(request, context.ip)),
+      ({ body, context }) => accounts.login(body, context.client),
       returning(
         'login',
         'Logs in. An unknown address, a wrong password and a disabled account get the same response. If a second factor is enabled, a request without `code` is refused with the reason `totp_required`.',
@@ -105,7 +103,7 @@ export function accountRoutes(parts: Parts) {
       '/v1/auth/refresh',
       ({ body, context, request }) => {
         const key = idempotencyKey(request.headers)
-        return sessions.refresh(body.refresh_token, key, clientOf(request, context.ip))
+        return sessions.refresh(body.refresh_token, key, context.client)
       },
       visitor(
         'refreshTokens',

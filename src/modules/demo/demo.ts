@@ -8,12 +8,13 @@ import { hour } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import { SlidingWindow } from '../../lib/limits.ts'
+import type { Client } from '../../lib/principal.ts'
 
 type Person = { email: string; display_name: string; locale?: Locale; external_id?: string }
 
 type Neighbours = {
   upsertUser: (person: Person, by: By) => Promise<{ user: { id: string } }>
-  createGuest: (person: Person, request: Request, ip: string) => Promise<{ user: { id: string } }>
+  createGuest: (person: Person, client: Client) => Promise<{ user: { id: string } }>
   openAnswered: (userId: string, authorId: string, ticket: AnsweredTicket) => Promise<unknown>
 }
 
@@ -65,11 +66,11 @@ export function createDemo(core: Core, { upsertUser, createGuest, openAnswered }
 
   const routes = new Elysia({ name: 'demo' }).use(routeBase).post(
     '/demo/people',
-    async ({ body, context, request }) => {
+    async ({ body, context }) => {
       mustBeAllowed()
-      const { ip, locale } = context
-      const left = await createGuest(invent(locale), request, ip)
-      const right = await createGuest(invent(locale), request, ip)
+      const { client, locale } = context
+      const left = await createGuest(invent(locale), client)
+      const right = await createGuest(invent(locale), client)
       const desk = await upsertUser(support, { actor: { type: 'system' } })
       await openAnswered(left.user.id, desk.user.id, body)
       return { left, right }

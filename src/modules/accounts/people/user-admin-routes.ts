@@ -11,7 +11,7 @@ import { type BanKind, roles } from '../../../lib/vocabulary.ts'
 import { Ban, type Bans, banKind, banValue, banView, NewBan } from '../bans/bans.ts'
 import { Export, type SendExport } from '../exports.ts'
 import * as model from '../model.ts'
-import { clientOf, type Sessions } from '../sign-in/sessions.ts'
+import type { Sessions } from '../sign-in/sessions.ts'
 import type { UserRow } from '../store.ts'
 import type { UserAdmin } from './user-admin.ts'
 import { maxFound, type UserFilter } from './user-search-store.ts'
@@ -272,8 +272,7 @@ export function userAdminRoutes(parts: Parts) {
     )
     .post(
       '/v1/service/users/:id/sessions',
-      ({ params, context, request }) =>
-        userAdmin.openSession(params.id, clientOf(request, context.ip), context.by),
+      ({ params, context }) => userAdmin.openSession(params.id, context.client, context.by),
       sessionFeed(
         'serviceCreateSession',
         'Creates a session for a person whom the platform has authenticated. Works for everybody except admins and disabled people, and requires no second factor. The scope `all` does not include `sessions`.',

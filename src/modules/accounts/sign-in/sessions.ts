@@ -4,7 +4,7 @@ import { type By, onOneself } from '../../../db/audit-trail.ts'
 import { AppError } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
 import { parseId } from '../../../lib/ids.ts'
-import type { UserPrincipal } from '../../../lib/principal.ts'
+import type { Client, UserPrincipal } from '../../../lib/principal.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
 import { type Authenticated, type TokenSet, userView } from '../model.ts'
@@ -18,8 +18,6 @@ import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 
 /** Two tabs may use one refresh token at the same time. Within this time the second use does not count as theft. */
 const raceMilliseconds = 10_000
-
-export type Client = { ip: string; userAgent: string | null }
 
 /** Absent after a confirmation of the session. */
 export type GivenPassword = string | null | undefined
@@ -190,9 +188,4 @@ export function createSessions(core: Core, parts: Parts) {
       })
     },
   }
-}
-
-export function clientOf(request: Request, ip: string): Client {
-  const userAgent = request.headers.get('user-agent')?.slice(0, 256) ?? null
-  return { ip, userAgent }
 }
