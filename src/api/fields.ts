@@ -99,8 +99,10 @@ export const maxUrlLength = 2_048
 const isUrl = formed(isHttpUrl, 'http_url', maxUrlLength)
 export const HttpUrl = (annotations: Annotations = {}) =>
   CheckedText(isUrl, { ...annotations, format: 'uri', maxLength: maxUrlLength })
-export const MediaType = CheckedText(formed(isMediaType, 'media_type', 127), {
-  maxLength: 127,
+const maxMediaTypeLength = 127
+export const mediaTypeProblem = formed(isMediaType, 'media_type', maxMediaTypeLength)
+export const MediaType = CheckedText(mediaTypeProblem, {
+  maxLength: maxMediaTypeLength,
   examples: [samples.file.type],
   description: 'The media type.',
 })

@@ -22,7 +22,7 @@ export type FileStorage = {
   delete(key: string): Promise<void>
 }
 
-type Chunks = AsyncIterable<Uint8Array>
+export type Chunks = AsyncIterable<Uint8Array>
 export type FileBytes = Blob | Chunks
 
 /** A stream of which one piece was read. */

@@ -1,10 +1,9 @@
-import { joined, type ReceivedFile, type Upload } from '../files/storage.ts'
+import { type Chunks, joined, type ReceivedFile, type Upload } from '../files/storage.ts'
 import { AppError, fileTooLarge, invalidBody, invalidField } from '../lib/errors.ts'
 import { idleTimeoutSeconds, inTurns, maxFormBytes } from './body.ts'
 
 type Connections = { timeout(request: Request, seconds: number): void } | null
-type Chunks = AsyncIterable<Uint8Array>
-type Save = (file: ReceivedFile) => Promise<void>
+type Save = Parameters<Upload['receive']>[0]
 
 const nameHeader = 'x-file-name'
 

@@ -1,9 +1,17 @@
 import type { Static } from '@sinclair/typebox'
-import { Count, pictureFields, pictureView, Sample, Schema, Timestamp } from '../../api/fields.ts'
+import {
+  Count,
+  mediaTypeProblem,
+  pictureFields,
+  pictureView,
+  Sample,
+  Schema,
+  Timestamp,
+} from '../../api/fields.ts'
 import { samples } from '../../api/samples.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { AppError, type FieldProblem, problem } from '../../lib/errors.ts'
-import { isMediaType, textProblem } from '../../lib/text.ts'
+import { AppError, type FieldProblem } from '../../lib/errors.ts'
+import { textProblem } from '../../lib/text.ts'
 import type { FileRow } from './store.ts'
 
 export const UploadedFile = Schema('UploadedFile', {
@@ -16,7 +24,6 @@ export const UploadedFile = Schema('UploadedFile', {
 })
 export type UploadedFile = Static<typeof UploadedFile>
 
-const maxTypeLength = 127
 const defaultName = 'file'
 const defaultType = 'application/octet-stream'
 /** Keeps the URL below the 2,048 characters that messages accept. */
@@ -32,9 +39,7 @@ export function fileNameOf(text: string): string {
 /** @throws validation_error (`file_type`) */
 export function fileTypeOf(text: string): string {
   const type = text.split(';', 1)[0]?.trim().toLowerCase() || defaultType
-  const isLong = type.length > maxTypeLength
-  const isType = isMediaType(type) ? undefined : problem('media_type')
-  mustBeValid('file_type', isLong ? problem('too_long', maxTypeLength) : isType)
+  mustBeValid('file_type', mediaTypeProblem(type))
   return type
 }
 

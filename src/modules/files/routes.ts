@@ -18,8 +18,6 @@ import type { FileService } from './service.ts'
 import type { FileRow } from './store.ts'
 import { thumbnailWidths } from './thumbnails.ts'
 
-const pageSize = 20
-
 const user = operations('Files', { access: 'user' })
 const admin = operations('Files', { access: 'admin' })
 // No limit, because a client asks for all pictures of a conversation at once.
@@ -56,7 +54,7 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
     .get(
       '/v1/files',
       ({ query, context }) => {
-        const range = listRange(query, pageSize)
+        const range = listRange(query)
         const { userId } = context.user
         const listed = listAnswer(range, files.list(userId, range), (row) =>
           exportedFileView(row, urls),
@@ -66,7 +64,7 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
       user(
         'listFiles',
         'Lists the files that you have uploaded, newest first, with the room that they take.',
-        { 200: ListOf(OwnFile, fileRoom), query: listQuery(pageSize) },
+        { 200: ListOf(OwnFile, fileRoom), query: listQuery() },
       ),
     )
     .get(

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { pictureView } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
-import type { FileBytes, FileStorage, Upload } from '../../files/storage.ts'
+import type { Chunks, FileBytes, FileStorage, Upload } from '../../files/storage.ts'
 import type { OutboxJobs } from '../../jobs/outbox.ts'
 import { day } from '../../lib/clock.ts'
 import { createSemaphore } from '../../lib/concurrency.ts'
@@ -13,7 +13,6 @@ import { type FileRow, type FileStore, logoUse } from './store.ts'
 import { type ImageFacts, stripMetadata } from './strip-metadata.ts'
 import { createThumbnails, type StoredImage } from './thumbnails.ts'
 
-type Chunks = AsyncIterable<Uint8Array>
 type Reserved = { id: string; bytes: number }
 type Bound = { bytes: number; exceeded: () => AppError }
 type Progress = { received: number; stored: number; head: Buffer }
