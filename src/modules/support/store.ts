@@ -57,6 +57,7 @@ export function createTicketStore(orm: Orm) {
   const sqlite = orm.$client
   const statement = lazyStatements(sqlite)
   const columns = selectList(tickets)
+  const rows = rowsOf(orm, tickets)
   const newestOfUser = statement<{ seq: number | null }, [string]>(
     'SELECT max(user_seq) AS seq FROM tickets WHERE user_id = ?',
   )
@@ -94,25 +95,16 @@ export function createTicketStore(orm: Orm) {
     messagesOf().all({ ticketId, after, until })
 
   return {
-    find: rowsOf(orm, tickets).find,
+    find: rows.find,
     insert(row: NewTicketRow): TicketRow {
       const { userId, createdAt } = row
       const userSeq = (newestOfUser().get(userId)?.seq ?? 0) + 1
       const times = { waitingSince: createdAt, updatedAt: createdAt, queueKey: createdAt }
-      return orm
-        .insert(tickets)
-        .values({ status: 'open', ...row, userSeq, messageCount: 0, ...times })
-        .returning()
-        .get()
+      return rows.insert({ status: 'open', ...row, userSeq, messageCount: 0, ...times })
     },
     update(id: string, changes: TicketChanges): TicketRow {
       const queueKey = changes.waitingSince ?? notWaiting - changes.updatedAt
-      return orm
-        .update(tickets)
-        .set({ ...changes, queueKey })
-        .where(eq(tickets.id, id))
-        .returning()
-        .get()
+      return rows.update(id, { ...changes, queueKey })
     },
     /** @returns the ids of the messages and notes with files */
     delete({ n, id }: TicketRow): string[] {
@@ -124,7 +116,7 @@ export function createTicketStore(orm: Orm) {
           .all(),
       )
       orm.delete(ticketHistory).where(eq(ticketHistory.ticketId, id)).run()
-      orm.delete(tickets).where(eq(tickets.id, id)).run()
+      rows.delete(id)
       sqlite.run('DELETE FROM ticket_search WHERE rowid = ?', [n])
       return texts.filter(({ attachments }) => attachments !== null).map((text) => text.id)
     },
@@ -148,8 +140,8 @@ export function createTicketStore(orm: Orm) {
     listMessages,
     /** The newest messages of a ticket, oldest first, and the cursor of the earlier ones. */
     listNewest({ id, messageCount }: TicketRow): MessagesShown {
-      const rows = listMessages(id, messageCount - maxShown - 1, messageCount)
-      const cut = cutAtLimit(rows, maxShown, ({ seq }) => [id, seq])
+      const newest = listMessages(id, messageCount - maxShown - 1, messageCount)
+      const cut = cutAtLimit(newest, maxShown, ({ seq }) => [id, seq])
       return { messages: cut.rows.reverse(), before: cut.cursor }
     },
     /** Messages of a ticket, newest first. */
@@ -196,7 +188,7 @@ export function createTicketStore(orm: Orm) {
       orm.update(tickets).set({ inboxDueAt: null }).where(asItWas).run()
     },
     updateAssigneeMailed(id: string, assigneeMailedAt: number): void {
-      orm.update(tickets).set({ assigneeMailedAt }).where(eq(tickets.id, id)).run()
+      rows.update(id, { assigneeMailedAt })
     },
     isVerified: (id: string): boolean =>
       hasRow(orm, users, and(eq(users.id, id), eq(users.emailVerified, true))),
