@@ -92,18 +92,18 @@ export const hasRow = (orm: Orm, table: SQLiteTable, which: SQL | undefined): bo
   orm.select({ one: sql`1` }).from(table).where(which).limit(1).get() !== undefined
 
 /** @param key tells the rows apart
- *  @returns the key of a deleted one; undefined when there was none */
+ *  @returns the keys of the deleted ones */
 export function deleteSome(
   orm: Orm,
   key: SQLiteColumn,
   which: SQL | undefined,
   limit: number,
-): string | undefined {
+): string[] {
   const some = sql`SELECT ${key} FROM ${key.table} WHERE ${which} LIMIT ${limit}`
   const deleted = orm.all<{ key: string }>(
     sql`DELETE FROM ${key.table} WHERE ${which} AND ${key} IN (${some}) RETURNING ${key} AS key`,
   )
-  return deleted.at(-1)?.key
+  return deleted.map((row) => row.key)
 }
 
 export function eachOf<T extends SQLiteTable, K extends keyof T['$inferSelect'] & string>(

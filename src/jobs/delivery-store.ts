@@ -55,7 +55,7 @@ export function createDeliveryStore(orm: Orm, clock: Clock) {
       listById(orm, range, { id: deliveries.id, which: of(userId) }),
     each: (userId: string) => eachOf(orm, deliveries, 'id', of(userId)),
     erase: (userId: string, limit: number): string | undefined =>
-      deleteSome(orm, deliveries.id, of(userId), limit),
+      deleteSome(orm, deliveries.id, of(userId), limit).at(-1),
   }
 }
 

@@ -1,8 +1,8 @@
-import { and, desc, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { reports, users } from '../../db/schema.ts'
-import { countRows, eachOf, listById, rowsOf } from '../../db/statements.ts'
+import { countRows, deleteSome, eachOf, listById, rowsOf } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
@@ -74,15 +74,8 @@ export function createReportStore(orm: Orm) {
     eachBy: (reporterId: string) => eachOf(orm, reports, 'id', eq(reports.reporterId, reporterId)),
     countBy: (reporterId: string): number =>
       countRows(orm, reports, eq(reports.reporterId, reporterId)),
-    deleteSomeBy(reporterId: string, limit: number): string[] {
-      const some = orm
-        .select({ id: reports.id })
-        .from(reports)
-        .where(eq(reports.reporterId, reporterId))
-        .limit(limit)
-      const deleted = orm.delete(reports).where(inArray(reports.id, some)).returning().all()
-      return deleted.map(({ id }) => id)
-    },
+    deleteSomeBy: (reporterId: string, limit: number): string[] =>
+      deleteSome(orm, reports.id, eq(reports.reporterId, reporterId), limit),
   }
 }
 

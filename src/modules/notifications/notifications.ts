@@ -127,7 +127,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     }),
     /** Deletes a deleted user's notifications, then removes their name from announcements and other users' notifications. */
     erase(userId: string, limit: number, after = '') {
-      if (store.deleteSome(userId, limit) !== undefined) return after
+      if (store.deleteSome(userId, limit).length > 0) return after
       // Before the notifications: an announcement may still be arriving.
       if (after === '') announcementStore.eraseNames(userId)
       const rows = store.listNaming(userId, limit, after)

@@ -147,7 +147,7 @@ export function createNotificationStore(orm: Orm) {
         .onConflictDoUpdate({ target: [userId, type], set: row })
         .run()
     },
-    deleteSome: (userId: string, limit: number): string | undefined =>
+    deleteSome: (userId: string, limit: number): string[] =>
       deleteSome(orm, notifications.id, eq(notifications.userId, userId), limit),
     deletePreferences(userId: string) {
       orm.delete(notificationPreferences).where(eq(notificationPreferences.userId, userId)).run()

@@ -52,7 +52,7 @@ export function createFeedStore(orm: Orm) {
       orm.delete(follows).where(one).run()
     },
     deleteFollowsBy: (followerId: string, limit: number): string | undefined =>
-      deleteSome(orm, follows.hostId, eq(follows.followerId, followerId), limit),
+      deleteSome(orm, follows.hostId, eq(follows.followerId, followerId), limit).at(-1),
     eachFollowed: (followerId: string) =>
       eachOf(orm, follows, 'hostId', eq(follows.followerId, followerId)),
     eachFollower: (hostId: string) =>
@@ -66,7 +66,7 @@ export function createFeedStore(orm: Orm) {
       orm.delete(audiences).where(eq(audiences.hostId, hostId)).run()
     },
     deleteFollowers: (hostId: string, limit: number): string | undefined =>
-      deleteSome(orm, follows.followerId, eq(follows.hostId, hostId), limit),
+      deleteSome(orm, follows.followerId, eq(follows.hostId, hostId), limit).at(-1),
     /** Counts enabled followers. A trigger maintains `follower_count` without disabled users. */
     countFollowers(hostId: string, except: readonly string[]): number {
       const ofHost = eq(audiences.hostId, hostId)

@@ -146,10 +146,8 @@ export function createSessionStore({ orm, clock, config }: Core) {
       const own = eq(sessions.userId, userId)
       const first = orm.select({ id: sessions.id }).from(sessions).where(own)
       const ofFirst = inArray(refreshTokens.sessionId, first.orderBy(sessions.id).limit(limit))
-      return (
-        deleteSome(orm, refreshTokens.hash, ofFirst, limit) ??
-        deleteSome(orm, sessions.id, own, limit)
-      )
+      const deleted = deleteSome(orm, refreshTokens.hash, ofFirst, limit)
+      return (deleted.length > 0 ? deleted : deleteSome(orm, sessions.id, own, limit)).at(-1)
     },
   }
 }
