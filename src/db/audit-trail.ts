@@ -22,7 +22,7 @@ import type { ActorType } from '../lib/vocabulary.ts'
 import { isAddressHash, loadAddressHash } from './keyed-hash.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
-import { eachOf, listById, prepareInsert } from './statements.ts'
+import { countUpTo, eachOf, listById, prepareInsert } from './statements.ts'
 
 /** The actions of the log, each with the type of its target. Modules add theirs. */
 export interface AuditActions {
@@ -98,11 +98,8 @@ export type AuditTrail = ReturnType<typeof createAuditTrail>
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   const insert = lazy(() => prepareInsert(orm.$client, auditLog))
 
-  function hasFew(condition: SQL): boolean {
-    const rows = orm.select({ id: auditLog.id }).from(auditLog).where(condition)
-    const some = rows.limit(fewRows + 1).as('some')
-    return (orm.select({ n: count() }).from(some).get()?.n ?? 0) <= fewRows
-  }
+  const hasFew = (condition: SQL): boolean =>
+    countUpTo(fewRows + 1, orm, auditLog, condition) <= fewRows
 
   // SQLite does not know that an action has a million rows and a person ten, so it reads those of the first condition that
   // has few.

@@ -76,6 +76,15 @@ export function rowsOf<T extends SQLiteTable & { id: SQLiteColumn }>(orm: Orm, t
 export const countRows = (orm: Orm, table: SQLiteTable, which?: SQL): number =>
   orm.select({ n: count() }).from(table).where(which).get()?.n ?? 0
 
+/** Like `countRows`, but reads no more than `most` rows. */
+export function countUpTo(most: number, orm: Orm, table: SQLiteTable, which?: SQL): number {
+  const some = orm
+    .select({ one: sql`1`.as('one') })
+    .from(table)
+    .where(which)
+  return orm.select({ n: count() }).from(some.limit(most).as('some')).get()?.n ?? 0
+}
+
 /** The texts of one column in the rows that match; `sorted` by it, or in the order in which SQLite reads them. */
 export function listColumn(
   orm: Orm,

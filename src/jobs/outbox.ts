@@ -1,7 +1,7 @@
 import { and, count, eq, gt, isNotNull, isNull, lte, not, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { outbox } from '../db/schema.ts'
-import { countRows, lazyStatements, listById, listColumn } from '../db/statements.ts'
+import { countRows, countUpTo, lazyStatements, listById, listColumn } from '../db/statements.ts'
 import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
@@ -97,12 +97,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
        AND (run_at > ?1 OR attempts > 0)`,
   )
   const remove = statement<unknown, [string]>('DELETE FROM outbox WHERE id = ?')
-
-  function countSome(state: JobState): number {
-    const rows = orm.select({ id: outbox.id }).from(outbox).where(inState(state))
-    const some = rows.limit(countedAtMost).as('some')
-    return orm.select({ n: count() }).from(some).get()?.n ?? 0
-  }
 
   function countAll(state: JobState | undefined): number {
     const { all = 0, dead = 0 } = counts().get() ?? {}
@@ -227,8 +221,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       ...countDeadByKind().map((row) => ({ ...row, state: 'dead' as const })),
     ],
     stats: (): OutboxStats => ({
-      waiting: countSome('waiting'),
-      dead: countSome('dead'),
+      waiting: countUpTo(countedAtMost, orm, outbox, inState('waiting')),
+      dead: countUpTo(countedAtMost, orm, outbox, inState('dead')),
       oldestAge: oldestAge(clock.now()),
     }),
   }
