@@ -387,6 +387,10 @@ describe('sending', () => {
     [{ body: 'a', file_size: '5' }, { file_size: 'must be a whole number' }],
     [{ body: 'a', file_size: -1 }, { file_size: 'must be at least 0' }],
     [{ body: 'a', file_name: 'n'.repeat(256) }, { file_name: 'must have at most 255 characters' }],
+    [
+      { body: 'a', file_name: 'exe.\u202egnp' },
+      { file_name: 'must not contain control or format characters' },
+    ],
     [{ body: 'a', file_type: 'image' }, { file_type: 'must be a media type such as image/png' }],
     [{ body: 'a', client_id: '' }, { client_id: 'must not be empty' }],
     [{ body: 'a', client_id: 'c'.repeat(65) }, { client_id: 'must have at most 64 characters' }],

@@ -66,7 +66,10 @@ const fileFieldsOfMessage = {
     examples: [samples.file.url],
   }),
   file_name: Maybe(
-    Text({ min: 1, max: 255 }, { description: 'The name to show.', examples: [samples.file.name] }),
+    Text(
+      { min: 1, max: 255, noControlCharacters: true },
+      { description: 'The name to show.', examples: [samples.file.name] },
+    ),
   ),
   file_size: Maybe(
     Type.Integer({
