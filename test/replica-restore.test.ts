@@ -17,6 +17,7 @@ import { isoTime } from '../src/lib/clock.ts'
 import { openBucket } from '../src/outside/bucket.ts'
 import { openLog, positionName } from '../src/replication/log.ts'
 import { trim } from '../src/replication/snapshots.ts'
+import { hostline } from './support/command.ts'
 import { startObjectStore } from './support/object-store.ts'
 import { messagesIn, replicas, say, saySurely } from './support/replicas.ts'
 import { waitFor, waitOut } from './support/wait.ts'
@@ -102,6 +103,18 @@ test('a restore follows no symbolic link in the directory', async () => {
   mkdirSync(place.directory('linked'))
   symlinkSync(victim, join(place.directory('linked'), 'replica.json.new'))
   expect(await place.restore('linked')).toMatchObject({ exitCode: 0 })
+  expect(readFileSync(victim, 'utf8')).toBe('as it was')
+})
+
+test('a command that begins the log follows no symbolic link either', async () => {
+  const [victim, directory] = [place.directory('noted'), place.directory('linked')]
+  writeFileSync(victim, 'as it was')
+  symlinkSync(victim, join(directory, 'replica.position'))
+  const environment = { REPLICA_S3_URL: place.store.url.replace('?', '-elsewhere?') }
+  expect(await hostline(['replica', 'init'], directory, { environment })).toMatchObject({
+    exitCode: 1,
+    err: expect.stringContaining('ELOOP'),
+  })
   expect(readFileSync(victim, 'utf8')).toBe('as it was')
 })
 

@@ -195,7 +195,7 @@ function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
   const path = join(directory, databaseFile)
   let sqlite: Database | undefined
   try {
-    createPrivateFile(path)
+    closeSync(openPrivateFile(path))
     sqlite = new Database(path)
     return configure(sqlite, path, synchronous)
   } catch (cause) {
@@ -221,16 +221,13 @@ function keepWal({ path, sqlite }: Connection) {
 
 const isReplicated = (directory: string) => existsSync(join(directory, replicaStateFile))
 
-/** Creates a file if there is none and restricts it to its owner. Refuses symbolic links: otherwise anybody who can
- *  write to the directory could make root change a file elsewhere. */
-function createPrivateFile(path: string): void {
+/** Opens a file, which it creates if there is none, and restricts it to its owner. Refuses symbolic links: otherwise
+ *  anybody who can write to the directory could make root change a file elsewhere. */
+export function openPrivateFile(path: string): number {
   const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants
   const file = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
-  try {
-    fchmodSync(file, 0o600)
-  } finally {
-    closeSync(file)
-  }
+  fchmodSync(file, 0o600)
+  return file
 }
 
 function configure(sqlite: Database, path: string, synchronous: 'NORMAL' | 'FULL'): Connection {
@@ -285,7 +282,7 @@ export function lockDirectory(directory: string, waitMilliseconds: number) {
   const path = join(directory, lockFile)
   let lock: Database | undefined
   try {
-    createPrivateFile(path)
+    closeSync(openPrivateFile(path))
     lock = new Database(path)
     lock.run(`PRAGMA busy_timeout = ${waitMilliseconds}`)
     lock.run('PRAGMA journal_mode = MEMORY') // a killed process leaves no journal file behind

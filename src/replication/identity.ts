@@ -4,7 +4,6 @@ import {
   existsSync,
   fdatasync,
   lchownSync,
-  openSync,
   readFileSync,
   rmSync,
   statSync,
@@ -15,7 +14,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { moveInto } from '../db/backup.ts'
-import { explainFailure, replicaStateFile } from '../db/open.ts'
+import { explainFailure, openPrivateFile, replicaStateFile } from '../db/open.ts'
 import { StartError } from '../lib/errors.ts'
 import {
   comparePositions,
@@ -73,7 +72,7 @@ export function openIdentity(directory: string) {
   }
 
   function openNote(): number {
-    const file = openSync(notePath, existsSync(notePath) ? 'r+' : 'wx+', 0o600)
+    const file = openPrivateFile(notePath)
     keepOwner(directory, notePath)
     return file
   }
