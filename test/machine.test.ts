@@ -253,6 +253,22 @@ test('a command on a full disk says so in one line', async () => {
   expect([exitCode, err]).toEqual([1, ['hostline: the database cannot be used: the disk is full']])
 })
 
+test('a command whose change cannot be stored says why in one line', async () => {
+  using directory = temporaryDirectory()
+  await using service = await startService({ dataDir: directory.path })
+  const index = "SELECT rootpage FROM sqlite_schema WHERE name = 'audit_log_actor'"
+  const page = Number(service.sqlite.query(index).values()[0]?.[0])
+  await service.stop()
+  const path = join(directory.path, 'hostline.db')
+  writeFileSync(path, readFileSync(path).fill(0xff, (page - 1) * 4_096, page * 4_096))
+  const create = ['user', 'create', '--email', 'a@b.co', '--role', 'user']
+  expect(await hostline(create, directory.path)).toEqual({
+    exitCode: 1,
+    out: '',
+    err: expect.stringMatching(/^hostline: the database cannot be used: it is damaged: .*$/),
+  })
+})
+
 test('a failure of the system ends a command with one line that names the file', async () => {
   using directory = temporaryDirectory()
   const { path } = await executable()

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { type Config, type Environment, readConfig } from '../config.ts'
 import { DirectoryInUse, mustExist } from '../db/open.ts'
+import { isStorageFailure } from '../db/writer.ts'
 import { asOperator, operatorHeader, socketFile } from '../http/command-socket.ts'
 import { reasonHeader } from '../http/error-answer.ts'
 import type { ErrorBody } from '../lib/error-body.ts'
 import { StartError } from '../lib/errors.ts'
-import { createLog } from '../lib/log.ts'
+import { createLog, type Log } from '../lib/log.ts'
 import { type Command, printList, Refusal, readJsonOption, type Terminal } from './terminal.ts'
 
 /** `Answer` is the type of a successful response.
@@ -34,7 +35,10 @@ export async function withService(terminal: Terminal, work: (call: Call) => Prom
 /** Retries both ways, because a server that is starting or stopping holds the directory without responding. */
 async function connect(config: Config, terminal: Terminal): Promise<ServiceConnection> {
   const unix = join(config.dataDir, socketFile)
-  const overSocket: ServiceConnection = { send: (it) => fetch(it, { unix }), close: async () => {} }
+  const overSocket: ServiceConnection = {
+    send: (it) => fetch(it, { unix }).catch(hasStopped),
+    close: async () => {},
+  }
   const deadline = performance.now() + startDeadlineMilliseconds
   for (;;) {
     if (await isAnswering(overSocket)) return overSocket
@@ -46,6 +50,10 @@ async function connect(config: Config, terminal: Terminal): Promise<ServiceConne
   }
 }
 
+function hasStopped(cause: unknown): never {
+  throw new StartError('the server has stopped before it answered', { cause })
+}
+
 const isAnswering = ({ send }: ServiceConnection) =>
   send(new Request('http://localhost/healthz')).then(
     ({ ok }) => ok,
@@ -54,7 +62,16 @@ const isAnswering = ({ send }: ServiceConnection) =>
 
 async function openHere(config: Config, terminal: Terminal): Promise<ServiceConnection> {
   const { openService } = await import('../serve.ts')
-  const log = terminalLog(terminal)
+  const printed = terminalLog(terminal)
+  let failure: unknown
+  // The database cannot be used: the command ends with the cause.
+  const log: Log = {
+    ...printed,
+    error(message, fields) {
+      if (isStorageFailure(fields?.['error'])) failure = fields?.['error']
+      else printed.error(message, fields)
+    },
+  }
   if (config.replica) {
     const { openNode } = await import('../replication/node.ts')
     const { mustBeNewest } = await import('../replication/replication.ts')
@@ -64,7 +81,12 @@ async function openHere(config: Config, terminal: Terminal): Promise<ServiceConn
     throw error
   }
   const { app, close } = await openService(config, log, onFatal, { isForCommand: true })
-  return { send: async (it) => app.handle(asOperator(it)), close }
+  async function send(request: Request) {
+    const answer = await app.handle(asOperator(request))
+    if (answer.status >= 500 && failure !== undefined) throw failure
+    return answer
+  }
+  return { send, close }
 }
 
 /** The runtime's `userInfo` knows USER alone, which cron does not set. A user of a container has no name. */
@@ -77,9 +99,7 @@ function callThrough(send: Send, { environment }: Terminal): Call {
     const headers = { 'content-type': 'application/json', [operatorHeader]: operator }
     const content = body && { body: JSON.stringify(body) }
     const request = new Request(`http://localhost${path}`, { method, headers, ...content })
-    const answer = await send(request).catch((cause: unknown) => {
-      throw new StartError('the server has stopped before it answered', { cause })
-    })
+    const answer = await send(request)
     const text = await answer.text()
     if (!answer.ok) {
       const { error }: ErrorBody = JSON.parse(text)

@@ -263,7 +263,7 @@ export function createWriter(options: WriterOptions) {
 }
 
 /** SQLite may have rolled back the transaction itself: then the whole batch is lost. */
-function isStorageFailure(error: unknown) {
+export function isStorageFailure(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY)/.test(code)
 }
