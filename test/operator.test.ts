@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { ulid } from 'ulid'
+import type { FileStorage } from '../src/files/storage.ts'
 import { createRequestHistory } from '../src/modules/operator/request-history.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { insertDeadJob } from './support/dead-job.ts'
+import { upload } from './support/files.ts'
 import { startMailServer } from './support/mail.ts'
 import { startService, type TestService } from './support/service.ts'
 import { recordStatements } from './support/statements.ts'
@@ -483,6 +485,23 @@ describe('the request log', () => {
     ])
     clock.advance(60_000)
     expect(lines(service, 'requests refused')).toHaveLength(2)
+  })
+
+  test('shows failures of strangers, up to 60 a minute, and one cause', async () => {
+    const clock = createTestClock()
+    const fileStorage: FileStorage = {
+      write: async (_key, bytes) => void (await Array.fromAsync(bytes)),
+      read: () => Promise.reject(new Error('the bucket is away')),
+      delete: async () => {},
+    }
+    await using service = await startService({ clock, fileStorage })
+    const { body } = await upload(service, await service.register(), 'text')
+    const path = new URL(body.file_url).pathname
+    for (let n = 0; n < 70; n++) expect((await service.call('GET', path)).status).toBe(503)
+    expect(lines(service).map(({ status }) => status)).toEqual(Array(60).fill(503))
+    expect(lines(service, 'a file cannot be stored or read')).toHaveLength(1)
+    clock.advance(60_000)
+    expect(service.log()).toContain('"counts":{"503 GET /v1/files/:id/:name":10}')
   })
 
   test('shows wrong passwords, up to 60 a minute', async () => {

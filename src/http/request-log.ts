@@ -6,21 +6,21 @@ export const requestLogModes = ['errors', 'all', 'off'] as const
 
 type Refused = { bearer: object | undefined; counts: Record<string, number> }
 
-const wrongPasswordsAMinute = 60
+/** Of wrong passwords, and of failures. */
+const linesAMinute = 60
 
 /** Logs a line for each request, in mode `errors` only for refused and failed ones. Refused anonymous requests and 429s
  *  could fill the disk, so they are only counted and logged once a minute. */
 export function createRequestLog({ log, clock, config }: Core) {
   const { mode, hasAddresses } = config.requestLog
   const refused = new Map<string, Refused>()
-  let wrongPasswords = 0
+  let [wrongPasswords, failures] = [0, 0]
 
   function isCounted({ status, context }: Answered): boolean {
     if (status === 429) return true
-    if (status >= 500 || context?.bearer) return false
-    return (
-      context?.failure?.kind !== 'invalid_credentials' || ++wrongPasswords > wrongPasswordsAMinute
-    )
+    if (context?.bearer) return false
+    if (status >= 500) return ++failures > linesAMinute
+    return context?.failure?.kind !== 'invalid_credentials' || ++wrongPasswords > linesAMinute
   }
 
   function count({ request, status, context }: Answered) {
@@ -36,7 +36,7 @@ export function createRequestLog({ log, clock, config }: Core) {
       log.info('requests refused', { ...bearer, counts })
     }
     refused.clear()
-    wrongPasswords = 0
+    wrongPasswords = failures = 0
   }
 
   function logRequest({ request, status, milliseconds, context }: Answered) {

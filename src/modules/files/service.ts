@@ -5,7 +5,7 @@ import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { Chunks, FileBytes, FileStorage, Upload } from '../../files/storage.ts'
 import type { OutboxJobs } from '../../jobs/outbox.ts'
-import { day } from '../../lib/clock.ts'
+import { day, minute, timeLeft } from '../../lib/clock.ts'
 import { createSemaphore } from '../../lib/concurrency.ts'
 import { AppError, fileTooLarge, invalidBody, invalidField } from '../../lib/errors.ts'
 import { type FileUrls, fileNameOf, fileTypeOf, isShownInline, sniffedBytes } from './model.ts'
@@ -205,9 +205,15 @@ export function createFileService(core: Core, parts: FileParts) {
     return JSON.stringify({ ...shown, placeholder })
   }
 
+  let failureLoggedAt: number | undefined
+
   function refuse(error: unknown): never {
     if (error instanceof AppError) throw error
-    log.error('a file cannot be stored or read', { error })
+    // Each of the many pictures of an app fails while the bucket is away.
+    if (timeLeft(failureLoggedAt, minute, clock.now()) === 0) {
+      failureLoggedAt = clock.now()
+      log.error('a file cannot be stored or read', { error })
+    }
     throw new AppError('unavailable', { retryAfterSeconds, cause: error })
   }
 
