@@ -10,14 +10,14 @@ import { expiryWarning, readCertificate } from '../http/certificate.ts'
 import { createDeliveryStore } from '../jobs/delivery-store.ts'
 import { createOutbox } from '../jobs/outbox.ts'
 import { day, isoTime, systemClock } from '../lib/clock.ts'
-import { StartError } from '../lib/errors.ts'
+import { failureMessage, StartError } from '../lib/errors.ts'
 import { freeBytesAt } from '../lib/free-space.ts'
 import type { Log } from '../lib/log.ts'
 import { deliveryChannels } from '../lib/vocabulary.ts'
 import { createFactorStore } from '../modules/accounts/sign-in/factor-store.ts'
 import { createAccountStore } from '../modules/accounts/store.ts'
 import { findRefusedOrigin } from '../modules/operator/system.ts'
-import type { Bucket } from '../outside/bucket.ts'
+import { type Bucket, bucketText } from '../outside/bucket.ts'
 import { trySmtp } from '../outside/mail/smtp.ts'
 import { tryServiceAccount } from '../outside/push/service-account.ts'
 import { findRange } from '../replication/follower.ts'
@@ -97,19 +97,18 @@ function checkTls({ tls }: Config): Finding {
 async function checkMail({ smtpUrl }: Config): Promise<Finding> {
   const subject = 'mail'
   if (smtpUrl === undefined) return { subject, detail: 'off: mails are logged' }
-  return { subject, detail: new URL(smtpUrl).host, problem: await trySmtp(smtpUrl) }
+  return { subject, detail: new URL(smtpUrl).host, problem: await failureMessage(trySmtp(smtpUrl)) }
 }
 
 async function checkPush({ fcm }: Config): Promise<Finding> {
   const subject = 'push to apps'
   if (!fcm) return { subject, detail: 'off: no FCM_SERVICE_ACCOUNT' }
-  const problem = await tryServiceAccount(fcm.account, systemClock)
+  const problem = await failureMessage(tryServiceAccount(fcm.account, systemClock))
   return { subject, detail: fcm.account.projectId, problem }
 }
 
 async function checkBucket(subject: string, bucket: Bucket): Promise<Finding> {
-  const detail = `${new URL(bucket.endpoint).host}/${bucket.name}`
-  return { subject, detail, problem: await tryBucket(bucket) }
+  return { subject, detail: bucketText(bucket), problem: await failureMessage(tryBucket(bucket)) }
 }
 
 async function checkReplica({ replica, dataDir }: Config, log: Log): Promise<Finding[]> {
@@ -134,7 +133,7 @@ async function checkReplica({ replica, dataDir }: Config, log: Log): Promise<Fin
 
 async function checkReplicaBucket({ bucket, settings }: Node): Promise<Finding> {
   const subject = 'replication bucket'
-  const detail = `${new URL(settings.bucket.endpoint).host}/${settings.bucket.name}`
+  const detail = bucketText(settings.bucket)
   if (await bucket.hasConditionalWrites()) return { subject, detail }
   return { subject, problem: `${detail} does not support conditional writes (If-None-Match)` }
 }

@@ -71,19 +71,15 @@ export function createS3Storage(bucket: Bucket, spool: FileStorage): S3Storage {
   }
 }
 
-/** @returns the reason for a failure; undefined on success */
-export async function tryBucket(bucket: Bucket): Promise<string | undefined> {
+/** @throws Error with the reason for the operator */
+export async function tryBucket(bucket: Bucket): Promise<void> {
   const { put, get, delete: remove } = openBucket(bucket)
   const key = `check-${crypto.randomUUID()}`
   const bytes = Buffer.from('hostline check')
-  try {
-    await put(key, bytes)
-    const found = await get(key).finally(() => remove(key))
-    const isWhole = found !== undefined && bytes.equals(found)
-    return isWhole ? undefined : 'what is written there is not what is read: is it an S3 store?'
-  } catch (error) {
-    return (error as Error).message
-  }
+  await put(key, bytes)
+  const found = await get(key).finally(() => remove(key))
+  if (found && bytes.equals(found)) return
+  throw new Error('what is written there is not what is read: is it an S3 store?')
 }
 
 type Moving = {

@@ -142,6 +142,13 @@ export class StartError extends Error {
   }
 }
 
+/** @returns the reason for a failure; undefined on success */
+export const failureMessage = (work: Promise<unknown>): Promise<string | undefined> =>
+  work.then(
+    () => undefined,
+    (error: Error) => error.message,
+  )
+
 /** A job failure that a retry cannot fix. */
 export class PermanentFailure extends Error {}
 

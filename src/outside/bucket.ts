@@ -20,12 +20,13 @@ const defaultTimeoutMilliseconds = 5_000
 /** Slower transfers are aborted. */
 const leastBytesPerSecond = 64 * 1_024
 
+export const bucketText = ({ endpoint, name }: Bucket) => `${new URL(endpoint).host}/${name}`
+
 /** A failed request to a bucket; `status` 0 means no response. */
 export class BucketError extends StartError {
   readonly status: number
   constructor(bucket: Bucket, status: number, reason: string) {
-    const { host } = new URL(bucket.endpoint)
-    super(`the bucket ${host}/${bucket.name}: ${status === 0 ? reason : `${status} ${reason}`}`)
+    super(`the bucket ${bucketText(bucket)}: ${status === 0 ? reason : `${status} ${reason}`}`)
     this.status = status
   }
 }

@@ -1,5 +1,6 @@
 import type { Core } from '../../core.ts'
 import { day, hour, timeLeft } from '../../lib/clock.ts'
+import { failureMessage } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
@@ -28,10 +29,7 @@ export function startDrill(core: Core, drill: Drill, { mailer, listAdmins }: Dri
 
   async function run() {
     isRunning = true
-    const reason = await drill.verify().then(
-      () => undefined,
-      (error: Error) => error.message,
-    )
+    const reason = await failureMessage(drill.verify())
     isRunning = false
     since = clock.now()
     pause = reason === undefined ? intervalMilliseconds : day

@@ -18,7 +18,7 @@ import {
 } from '../../lib/mail-texts.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { inPlatformStyle } from '../../outside/mail/face.ts'
-import type { Mail, Mailer } from '../../outside/mail/mailer.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
 import { type MailItem, ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
 import type { MailTextPreviewRequest } from './model.ts'
 
@@ -48,15 +48,15 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
     const stored = face.get('texts')[kind]?.[lang]
     const texts = { subject: own.subject ?? stored?.subject, body: own.body ?? stored?.body }
     const addressed = { to: { ...to, locale: lang }, id: newId() }
-    const values = { ...samplesOf(kind, lang, face, config.publicUrl), ...addressed }
+    const values = {
+      ...addressed,
+      link: linkOf(kind, config.publicUrl),
+      items: itemsOf(kind, lang, face, config.publicUrl),
+      fields: { code: '123456', url: config.publicUrl, reason: 'no answer' },
+    }
     return isStoppable(kind)
       ? renderMail(face, kind, { ...values, about: aboutOf[kind] }, texts)
       : renderMail(face, kind, values, texts)
-  }
-
-  async function send(mail: Mail) {
-    sent.mustTake(sentPerHour, clock.now())
-    await mailer.send(mail)
   }
 
   return {
@@ -79,7 +79,8 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
       const content = contentOf(request, face, admin ?? { id, displayName: 'Ada', email: '' })
       if (request.send) {
         if (!admin) throw invalidField('send', 'invalid')
-        await send({ ...content, face })
+        sent.mustTake(sentPerHour, clock.now())
+        await mailer.send({ ...content, face })
         const target = { type: 'setting', id: 'texts' } as const
         const details = { kind, lang }
         await write(() => audit.record({ action: 'mail_text_sent', ...by, target, details }))
@@ -90,14 +91,6 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
       const { subject, text, html } = inPlatformStyle({ ...content, ...link }, face)
       return { subject, text, html }
     },
-  }
-}
-
-function samplesOf(kind: MailKind, locale: Locale, face: ShownSettings, publicUrl: string) {
-  return {
-    link: linkOf(kind, publicUrl),
-    items: itemsOf(kind, locale, face, publicUrl),
-    fields: { code: '123456', url: publicUrl, reason: 'no answer' },
   }
 }
 

@@ -67,18 +67,12 @@ export function createSmtpMailer(
   }
 }
 
-/** @returns the reason for a failure; undefined on success */
+/** @throws Error with the reason for the operator */
 export async function trySmtp(url: string, longest = longestTryMilliseconds) {
   const { createTransport } = await loadNodemailer()
   const transport = createTransport({ url, ...timeouts })
-  try {
-    await within(longest, undefined, (signal) => unlessAborted(signal, transport.verify()))
-    return undefined
-  } catch (error) {
-    return (error as Error).message
-  } finally {
-    transport.close()
-  }
+  const verified = within(longest, undefined, (signal) => unlessAborted(signal, transport.verify()))
+  await verified.finally(() => transport.close())
 }
 
 // Imported on demand: its many files would slow every start.

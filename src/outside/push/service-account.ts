@@ -103,14 +103,9 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
 /** The reason is logged and stored, and an answer that was cut off begins with the token. */
 const withoutToken = (text: string) => text.replace(/("access_token"\s*:\s*")[^"]*/, '$1…')
 
-/** @returns the reason for a failure; undefined on success */
-export async function tryServiceAccount(account: ServiceAccount, clock: Clock) {
-  const tokens = createAccessTokens({ account, clock, timeoutMilliseconds: tryMilliseconds })
-  return tokens.current().then(
-    () => undefined,
-    (error: Error) => error.message,
-  )
-}
+/** @throws Error with the reason for the operator */
+export const tryServiceAccount = (account: ServiceAccount, clock: Clock) =>
+  createAccessTokens({ account, clock, timeoutMilliseconds: tryMilliseconds }).current()
 
 async function signAssertion({ clientEmail, privateKey, tokenUri }: ServiceAccount, clock: Clock) {
   const { SignJWT } = await import('jose')
