@@ -68,7 +68,7 @@ describe('FCM', () => {
     const google = startGoogle(clock)
     const account = parseServiceAccount(google.keyFile)
     const driver = createFcmDriver({ account, baseUrl: google.url, clock, timeoutMilliseconds })
-    const push = (target = android, message = call, signal?: AbortSignal) =>
+    const push = (target = android, message = call, signal = new AbortController().signal) =>
       endOf(driver(target, message, signal))
     return { ...google, host: new URL(google.url).host, clock, push }
   }
@@ -406,7 +406,7 @@ describe('Web Push', () => {
     const subject = 'mailto:ops@example.com'
     const isAllowed = (endpoint: string) => endpoint.startsWith('http://127.0.0.1:')
     const driver = createWebPushDriver({ keys, subject, clock, isAllowed, timeoutMilliseconds })
-    const push = (message = call, target = subscription, signal?: AbortSignal) =>
+    const push = (message = call, target = subscription, signal = new AbortController().signal) =>
       endOf(driver({ kind: 'web_push', subscription: target }, message, signal))
     return { ...service, host: new URL(service.origin).host, clock, subscription, push }
   }
@@ -701,9 +701,10 @@ test('each target is sent by the driver of its kind', async () => {
   const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
   const browser = targetOf(JSON.stringify({ endpoint: 'https://a.b/1', keys }), 'web')
   const push = createPusher({ fcm, webPush })
-  expect(await push(targetOf('t', 'ios'), note)).toBe('gone')
-  expect(await push(browser, note)).toBe('delivered')
+  const { signal } = new AbortController()
+  expect(await push(targetOf('t', 'ios'), note, signal)).toBe('gone')
+  expect(await push(browser, note, signal)).toBe('delivered')
   const pushWithoutFcm = createPusher({ fcm: undefined, webPush })
-  expect(await pushWithoutFcm(targetOf('t', 'ios'), note)).toBe('unconfigured')
-  expect(await pushWithoutFcm(browser, note)).toBe('delivered')
+  expect(await pushWithoutFcm(targetOf('t', 'ios'), note, signal)).toBe('unconfigured')
+  expect(await pushWithoutFcm(browser, note, signal)).toBe('delivered')
 })

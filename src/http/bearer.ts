@@ -9,8 +9,6 @@ const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const socketProtocol = 'hostline.v1'
 const bearerProtocol = 'bearer.'
 
-/** The reason why credentials were refused, from their form alone.
- *  @param now ms since the epoch */
 export function tokenRefusal(request: Request, access: Access, now: number) {
   const token = access === 'socket' ? socketTokens(request)[0] : bearerToken(request.headers)
   return refusalOfToken(token, access, now)

@@ -27,24 +27,21 @@ export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
   const url = `${baseUrl.replace(/\/$/, '')}/v1/projects/${project}/messages:send`
   const tokens = createAccessTokens({ account, clock, timeoutMilliseconds })
 
-  function send(accessToken: string, body: string, signal: AbortSignal | undefined) {
+  function send(accessToken: string, body: string, signal: AbortSignal) {
     const headers = { Authorization: `Bearer ${accessToken}`, 'Content-Type': 'application/json' }
     return post(url, { headers, body, timeoutMilliseconds, signal })
   }
 
   return async (target, message, signal) => {
     const body = JSON.stringify({ message: fcmMessage(target, message, clock.now()) })
-    const accessToken = await unlessStopped(tokens.current(), signal)
+    // Only this wait for a grant ends, which others share.
+    const accessToken = await unlessAborted(signal, tokens.current())
     const answer = await send(accessToken, body, signal)
     if (!isTokenRefused(answer)) return fcmOutcome(answer, clock)
-    const renewed = await unlessStopped(tokens.renew(accessToken), signal)
+    const renewed = await unlessAborted(signal, tokens.renew(accessToken))
     return fcmOutcome(await send(renewed, body, signal), clock)
   }
 }
-
-/** Ends the wait for a grant, which others share. */
-const unlessStopped = (grant: Promise<string>, signal?: AbortSignal) =>
-  signal ? unlessAborted(signal, grant) : grant
 
 function fcmMessage({ token, platform }: FcmTarget, message: PushMessage, now: number) {
   const { title, body, data, type } = message

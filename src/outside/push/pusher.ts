@@ -28,7 +28,7 @@ export type PushTarget = FcmTarget | WebPushTarget
 export type PushDriver<Target extends PushTarget> = (
   target: Target,
   message: PushMessage,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ) => Promise<'delivered' | 'gone'>
 
 export type Pusher = ReturnType<typeof createPusher>
@@ -42,7 +42,7 @@ type Drivers = { fcm: PushDriver<FcmTarget> | undefined; webPush: PushDriver<Web
 
 /** `unconfigured`: nothing was sent, because FCM is not set up. */
 export function createPusher({ fcm, webPush }: Drivers) {
-  return async (target: PushTarget, message: PushMessage, signal?: AbortSignal) => {
+  return async (target: PushTarget, message: PushMessage, signal: AbortSignal) => {
     if (target.kind === 'web_push') return webPush(target, message, signal)
     return fcm ? fcm(target, message, signal) : 'unconfigured'
   }
