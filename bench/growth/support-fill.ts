@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import type { Core } from '../../src/core.ts'
 import { ticketCategories, ticketPriorities, ticketStatuses } from '../../src/lib/vocabulary.ts'
 import { createDeskStore } from '../../src/modules/support/desk-store.ts'
 import { createDeskViews } from '../../src/modules/support/model.ts'
@@ -39,18 +40,17 @@ function fillTickets(dataset: Dataset, count: number) {
   const { sqlite, orm, landmarks, newId, clock, pick, repeat } = dataset
   const store = createTicketStore(orm)
   const nothing = () => {}
-  const changes = createTicketChanges(
-    {
-      newId,
-      clock,
-      hub: createHub(),
-      afterCommit: nothing,
-      outbox: { add: nothing },
-      events: { publish: nothing },
-      config: { support: { inbox: undefined } },
-    },
-    { store, desk: createDeskStore(orm), views: createDeskViews(() => ''), attach: () => [] },
-  )
+  const core = {
+    newId,
+    clock,
+    hub: createHub(),
+    afterCommit: nothing,
+    outbox: { add: nothing },
+    events: { publish: nothing },
+    config: { support: { inbox: undefined } },
+  } as unknown as Core // what changes of tickets use of it
+  const parts = { store, desk: createDeskStore(orm), views: createDeskViews(() => '') }
+  const changes = createTicketChanges(core, { ...parts, attach: () => [] })
   const insert = prepareInsert(sqlite)
   const index = sqlite.prepare(
     'UPDATE tickets SET message_count = (SELECT max(seq) FROM ticket_messages WHERE ticket_id = tickets.id) WHERE n > ?',

@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import { inPieces } from '../../db/pieces.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
-import { day, timeLeft } from '../../lib/clock.ts'
+import { day, minute, timeLeft } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import { timeOfId } from '../../lib/ids.ts'
@@ -9,11 +9,10 @@ import { quietFor } from '../../lib/quiet-hours.ts'
 import { ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
 import type { DeskItem } from './desk-store.ts'
 import type { SupportParts } from './support.ts'
+import { mailIntervalMilliseconds } from './ticket-changes.ts'
 
 type Run = Parameters<JobHandler<'assignee_mail'>>[1]
 
-/** Minimum time between two mails to the inbox, and between two mails about a ticket to its assignee. */
-const intervalMilliseconds = 10 * 60_000
 const maxPerMail = 50
 
 /** An inbox belongs to no person with a language. */
@@ -46,7 +45,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
       const due = store.listInboxDue(maxPerMail)
       const since = due[0]?.inboxDueAt ?? Number.POSITIVE_INFINITY
       // Messages after the last mail wait for their own job.
-      if (inbox === undefined || since > clock.now() - intervalMilliseconds) return undefined
+      if (inbox === undefined || since > clock.now() - mailIntervalMilliseconds) return undefined
       const items = due.map(({ id }) => desk.get(id)).filter(waitsForInbox)
       if (items.length > 0) await mailInbox(inbox, items, jobId)
       await write(() => due.forEach(store.updateInboxMailed))
@@ -85,8 +84,8 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     if (store.findEnabledAdmin(item.assigneeId ?? '')) return
     const { id, waitingSince, updatedAt } = item
     store.update(id, { inboxDueAt: clock.now(), waitingSince, updatedAt })
-    const delayMilliseconds = intervalMilliseconds
-    outbox.add('support_inbox_mail', { ticket_id: id }, { delayMilliseconds })
+    const options = { delayMilliseconds: mailIntervalMilliseconds }
+    outbox.add('support_inbox_mail', { ticket_id: id }, options)
   }
 
   /** The newest message, which is the owner's while they wait; undefined if an earlier mail contained it. */
@@ -104,7 +103,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
     if (!assignee || !newest) return undefined
     const { assigneeMailedAt, id } = item
     const now = clock.now()
-    const pause = timeLeft(assigneeMailedAt, intervalMilliseconds, now)
+    const pause = timeLeft(assigneeMailedAt, mailIntervalMilliseconds, now)
     const wait = Math.max(pause, quietFor(assignee.quietHours, now))
     if (wait > 0) return { againAfterMilliseconds: wait }
     const { link, ...message } = mailItemOf(item, newest.body, assignee.locale)
@@ -125,7 +124,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   return { support_inbox_mail: inboxMail, assignee_mail: assigneeMail }
 }
 
-const closingMilliseconds = 600_000
+const closingMilliseconds = 10 * minute
 /** Tickets per write: closing one changes many rows. */
 const closedAtOnce = 5
 

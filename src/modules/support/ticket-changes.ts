@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
-import type { Outbox } from '../../jobs/outbox.ts'
+import { minute } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import { codePoints } from '../../lib/text.ts'
 import type { TicketStatus } from '../../lib/vocabulary.ts'
@@ -13,21 +13,12 @@ export type RequestedChanges = { [K in Changeable]?: TicketRow[K] | undefined }
 
 export type TicketRequest = MessageRequest & { content: TicketContent }
 
-type TicketDraft = MessageRequest & {
-  authorId: string
-  isAdmin: boolean
-}
+type TicketDraft = MessageRequest & { authorId: string; isAdmin: boolean }
 
 /** `actorId` is null for automatic changes. */
 type Update = { actorId: string | null; requested?: RequestedChanges; message?: TicketMessageRow }
 
 export type Replayable<T> = { value: T; replayed: boolean }
-
-type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'> & {
-  events: Pick<Core['events'], 'publish'>
-  outbox: Pick<Outbox, 'add'>
-  config: { support: Pick<Core['config']['support'], 'inbox'> }
-}
 
 /** Attaches the owner's files to a message, inside its `write`.
  *  @throws validation_error (`attachments`) */
@@ -44,10 +35,11 @@ export type TicketChangesMaker = ReturnType<typeof createTicketChanges>
 /** The owner's limits for one ticket: a longer exchange continues in another. */
 const maxOwnerMessages = 200
 const maxOwnerCharacters = 200_000
-const inboxDelayMilliseconds = 10 * 60_000
+/** The time between two mails to the inbox, and between two mails about a ticket to its assignee. */
+export const mailIntervalMilliseconds = 10 * minute
 
 /** Called inside a `write`; each change updates the ticket row once. */
-export function createTicketChanges(core: TicketCore, parts: Parts) {
+export function createTicketChanges(core: Core, parts: Parts) {
   const { store, desk, attach, views } = parts
   const { newId, clock, hub, afterCommit, outbox, events } = core
   const hasInbox = core.config.support.inbox !== undefined
@@ -92,7 +84,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return inboxDueAt
     }
     if (!hasInbox) return inboxDueAt
-    outbox.add('support_inbox_mail', job, { delayMilliseconds: inboxDelayMilliseconds })
+    outbox.add('support_inbox_mail', job, { delayMilliseconds: mailIntervalMilliseconds })
     // The earlier one is later if the clock was set back.
     return Math.min(inboxDueAt ?? message.createdAt, message.createdAt)
   }
