@@ -1,4 +1,5 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, lchownSync, openSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Write } from './writer.ts'
 
 type Options = { size?: number; isStopping?: () => boolean; restMilliseconds?: number }
@@ -29,6 +30,13 @@ export async function* throttled<T>(pieces: AsyncIterable<T> | Iterable<T>): Asy
     await Bun.sleep(performance.now() - startedAt)
     startedAt = performance.now()
   }
+}
+
+/** Files made by root belong to the owner of the directory. Links made by that owner are not followed. */
+export function giveToOwner(directory: string, names: readonly string[]): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(directory)
+  for (const name of names) lchownSync(join(directory, name), uid, gid)
 }
 
 export function syncPath(path: string): void {

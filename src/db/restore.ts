@@ -2,7 +2,6 @@ import { Database } from 'bun:sqlite'
 import {
   createReadStream,
   existsSync,
-  lchownSync,
   linkSync,
   readdirSync,
   realpathSync,
@@ -23,7 +22,7 @@ import {
   prepareDirectory,
   replicaCopyFile,
 } from './open.ts'
-import { pieceBytes } from './pieces.ts'
+import { giveToOwner, pieceBytes } from './pieces.ts'
 import { unseal } from './seal.ts'
 import { letOldShrink } from './shrinking.ts'
 
@@ -91,7 +90,9 @@ export async function restoreFrom(source: RestoreSource, directory: string, opti
     // The copy would keep what the leader deletes from now on.
     rmSync(copy, { force: true })
     options.whenInPlace?.()
-    chownToDirectoryOwner(directory, hasFiles)
+    const restored = hasFiles ? ['', ...readdirSync(files)] : []
+    const fileNames = restored.map((name) => join(filesDirectory, name))
+    giveToOwner(directory, [databaseFile, lockFile, ...fileNames])
     return [databaseAside, filesAside].filter((it) => it !== undefined)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
@@ -118,17 +119,6 @@ function keepFormer(path: string, copy: string, aside: string): string | undefin
 
 /** A first start on a full disk leaves an empty file. */
 const hasData = (path: string) => existsSync(path) && statSync(path).size > 0
-
-/** Files restored by root belong to the owner of the directory. Links made by that owner are not followed. */
-function chownToDirectoryOwner(directory: string, hasFiles: boolean) {
-  if (process.getuid?.() !== 0) return
-  const { uid, gid } = statSync(directory)
-  const names = hasFiles ? ['', ...readdirSync(join(directory, filesDirectory))] : []
-  const files = names.map((name) => join(filesDirectory, name))
-  for (const name of [databaseFile, lockFile, ...files]) {
-    lchownSync(join(directory, name), uid, gid)
-  }
-}
 
 async function stage(file: string, staged: string) {
   for (const suffix of ['', '-wal']) {

@@ -3,10 +3,8 @@ import {
   closeSync,
   existsSync,
   fdatasync,
-  lchownSync,
   readFileSync,
   rmSync,
-  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -15,6 +13,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { moveInto } from '../db/backup.ts'
 import { explainFailure, openPrivateFile, replicaStateFile } from '../db/open.ts'
+import { giveToOwner } from '../db/pieces.ts'
 import { StartError } from '../lib/errors.ts'
 import {
   comparePositions,
@@ -64,7 +63,7 @@ export function openIdentity(directory: string) {
     rmSync(`${path}.new`, { force: true })
     writeFileSync(`${path}.new`, JSON.stringify(state), { mode: 0o600, flag: 'wx' })
     moveInto(`${path}.new`, path)
-    keepOwner(directory, path)
+    giveToOwner(directory, [replicaStateFile])
   }
 
   function readNote(): LogPosition | undefined {
@@ -73,7 +72,7 @@ export function openIdentity(directory: string) {
 
   function openNote(): number {
     const file = openPrivateFile(notePath)
-    keepOwner(directory, notePath)
+    giveToOwner(directory, [positionFile])
     return file
   }
 
@@ -133,13 +132,6 @@ function readState(path: string): NodeState {
   } catch (cause) {
     throw new StartError(`cannot read ${path}: ${explainFailure(cause)}`, { cause })
   }
-}
-
-/** A command of root leaves files that the service can change. */
-function keepOwner(directory: string, path: string) {
-  if (process.getuid?.() !== 0) return
-  const { uid, gid } = statSync(directory)
-  lchownSync(path, uid, gid)
 }
 
 const isHere = ({ machine }: NodeState) =>
