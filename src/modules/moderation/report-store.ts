@@ -17,7 +17,6 @@ export type ReportStore = ReturnType<typeof createReportStore>
 
 export function createReportStore(orm: Orm) {
   const reporters = alias(users, 'reporters')
-  const { insert, update } = rowsOf(orm, reports)
   const reported = alias(users, 'reported')
   const { excerpt, ...columns } = getTableColumns(reports)
   const item = {
@@ -33,8 +32,7 @@ export function createReportStore(orm: Orm) {
     )
 
   return {
-    insert,
-    update,
+    ...rowsOf(orm, reports),
     findOpen(reporterId: string, targetId: string): ReportRow | undefined {
       const ofBoth = and(eq(reports.reporterId, reporterId), eq(reports.targetId, targetId))
       // As in the partial index, so that SQLite uses it.

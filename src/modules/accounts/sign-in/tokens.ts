@@ -32,13 +32,17 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
   const audience = issuer
   // Verifying a signature costs more than most requests, so each token is verified once.
   const remembered = createLru<Checked>(rememberedTokens)
-  let signer: { kid: string; sign: ReturnType<typeof createSigner> } | undefined
+  let signer: ReturnType<typeof createSigner> | undefined
+
+  function createSigner({ kid, privateKey: secret }: ReturnType<Keyring['active']>) {
+    const options = { kid, secret, iss: issuer, aud: audience }
+    const { decorator } = jwt({ name: 'accessToken', alg: 'RS256', typ, ...options })
+    return { kid, sign: decorator.accessToken.sign }
+  }
 
   function activeSigner() {
-    const { kid, privateKey } = keyring.active()
-    if (signer?.kid !== kid) {
-      signer = { kid, sign: createSigner({ kid, secret: privateKey, iss: issuer, aud: audience }) }
-    }
+    const active = keyring.active()
+    if (signer?.kid !== active.kid) signer = createSigner(active)
     return signer
   }
 
@@ -99,10 +103,4 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
 function isFresh({ issuedAt }: Checked) {
   const age = systemClock.now() / 1_000 - issuedAt
   return age >= -clockToleranceSeconds && age <= accessTokenSeconds + clockToleranceSeconds
-}
-
-type SignerOptions = { kid: string; secret: CryptoKey; iss: string; aud: string }
-
-function createSigner(options: SignerOptions) {
-  return jwt({ name: 'accessToken', alg: 'RS256', typ, ...options }).decorator.accessToken.sign
 }
