@@ -288,7 +288,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
 
     /** @throws validation_error when neither is given */
     lookUp({ email, externalId }: Lookup, range: ListRange): Listing<UserRow> {
-      if ((email ?? externalId) === undefined) throw invalidField('email', 'required')
+      if ((email ?? externalId) === undefined) throw invalidField('email', 'or_external_id')
       const address = email && storedEmail(email)
       const byExternalId = externalId !== undefined
       const user = byExternalId ? store.findByExternalId(externalId) : store.findByEmail(address)
