@@ -286,16 +286,20 @@ test('a failure of the system ends a command with one line that names the file',
   })
 })
 
-test('a restore without a configuration makes no directory where one happens to stand', async () => {
-  using directory = temporaryDirectory()
-  const { path } = await executable()
-  const command = Bun.spawnSync([path, 'restore', 'backup.db'], { cwd: directory.path, env: {} })
-  expect([command.exitCode, command.stderr.toString()]).toEqual([
-    1,
-    `hostline: there is no ${join(directory.path, 'data')}: set DATA_DIR, or give --env-file\n`,
-  ])
-  expect(readdirSync(directory.path)).toEqual([])
-})
+test.each(['backup.db', 's3'])(
+  'a restore of %s without DATA_DIR makes no directory where one happens to stand',
+  async (source) => {
+    using directory = temporaryDirectory()
+    const { path } = await executable()
+    const where = { cwd: directory.path, env: replicatedTo }
+    const command = Bun.spawnSync([path, 'restore', source], where)
+    expect([command.exitCode, command.stderr.toString()]).toEqual([
+      1,
+      `hostline: there is no ${join(directory.path, 'data')}: set DATA_DIR, or give --env-file\n`,
+    ])
+    expect(readdirSync(directory.path)).toEqual([])
+  },
+)
 
 test('check warns while there is no admin', async () => {
   await using service = await startService()

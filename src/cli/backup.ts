@@ -199,12 +199,16 @@ export async function restore(args: string[], terminal: Terminal): Promise<void>
     throw wrongUsage('--at and --list are for restore s3')
   }
   const { dataDir, replica } = readConfig(terminal.environment, terminal.isInteractive)
-  if (!terminal.environment['DATA_DIR'] && !existsSync(dataDir)) {
-    throw new StartError(`there is no ${dataDir}: set DATA_DIR, or give --env-file`)
-  }
+  mustBeMeant(dataDir, terminal)
   const adopt = replica && (await adoptionOf(terminal))
   const kept = await restoreFile(operand, dataDir, { ...restoreOptions, whenInPlace: adopt })
   printReplaced(terminal, dataDir, operand, kept)
+}
+
+/** @throws StartError where the database would land below the current directory */
+function mustBeMeant(dataDir: string, { environment }: Terminal) {
+  if (environment['DATA_DIR'] || existsSync(dataDir)) return
+  throw new StartError(`there is no ${dataDir}: set DATA_DIR, or give --env-file`)
 }
 
 /** Without it, a node of a pair would follow and drop the database. A lost bucket must not prevent the restore. */
@@ -240,6 +244,7 @@ async function restoreFromBucket(
   terminal: Terminal,
 ) {
   const node = openConfiguredNode(terminal)
+  mustBeMeant(node.dataDir, terminal)
   let restored: Awaited<ReturnType<typeof restoreDatabase>> | undefined
   const source: RestoreSource = {
     name: 'the bucket',
