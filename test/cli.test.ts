@@ -464,6 +464,15 @@ describe('check', () => {
     expect(out).toContain('warn   configuration: unknown entries: SMTP_URI (SMTP_URL?)\n')
   })
 
+  test('warns of a public server without mail', async () => {
+    const environment = { PUBLIC_URL: 'https://chat.example.com' }
+    const { out } = await hostline('check', empty.path, { environment })
+    expect(out).toContain('warn   mail: off: nobody gets a link without SMTP_URL\n')
+    expect((await hostline('check', empty.path)).out).toContain(
+      'ok     mail: off: mails are logged',
+    )
+  })
+
   test('finds no database before the first start, and creates none', async () => {
     const { exitCode, out } = await hostline('check', empty.path)
     expect([exitCode, out]).toEqual([

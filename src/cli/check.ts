@@ -94,9 +94,14 @@ function checkTls({ tls }: Config): Finding {
   }
 }
 
-async function checkMail({ smtpUrl }: Config): Promise<Finding> {
+async function checkMail({ smtpUrl, publicUrl }: Config): Promise<Finding> {
   const subject = 'mail'
-  if (smtpUrl === undefined) return { subject, detail: 'off: mails are logged' }
+  if (smtpUrl === undefined) {
+    // The log then lacks the tokens of links.
+    const isPublic = publicUrl.startsWith('https:')
+    const warning = isPublic ? 'off: nobody gets a link without SMTP_URL' : undefined
+    return { subject, detail: 'off: mails are logged', warning }
+  }
   return { subject, detail: new URL(smtpUrl).host, problem: await failureMessage(trySmtp(smtpUrl)) }
 }
 
