@@ -811,13 +811,18 @@ describe('mail', () => {
     expect(server.output()).toMatch(/there is no admin yet.*\/set-up#token=[\w-]{43}/)
   })
 
-  test('is logged without its token when the service uses https', async () => {
+  test('is logged without its token or code when the service uses https', async () => {
     const environment = { PUBLIC_URL: 'https://chat.example.com' }
     await using service = await startService({ environment })
-    await service.register()
+    const { token } = await service.register()
     await waitFor(() => service.log().includes('/verify-email?lang=en#token='))
     expect(service.log()).toContain('https://chat.example.com/verify-email?lang=en#token=…')
     expect(service.log()).not.toMatch(/token=[\w-]/)
+    service.sqlite.run('UPDATE users SET email_verified = 1')
+    await service.call('POST', '/v1/auth/confirm/code', { token })
+    await waitFor(() => service.log().includes('Your code: '))
+    expect(service.log()).toContain('"subject":"Your code: …","text":"Enter this code')
+    expect(service.log()).not.toMatch(/code[^"]*: \d/)
   })
 })
 

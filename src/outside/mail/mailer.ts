@@ -55,7 +55,7 @@ export function observeMails(mailer: Mailer<SentMail>, observers: Observers): Ma
     try {
       const delivered = await mailer.send(mail)
       state.sent()
-      log.debug('mail sent', { subject, message_id })
+      log.debug('mail sent', { subject: withoutSecrets(subject), message_id })
       return delivered
     } catch (error) {
       const answer = withoutAddresses((error as Error).message)
@@ -68,15 +68,18 @@ export function observeMails(mailer: Mailer<SentMail>, observers: Observers): Ma
   return { send, close: mailer.close }
 }
 
-/** In production (an https: URL) it hides the tokens in links, because readers of the log could use them. */
+/** In production (an https: URL) without secrets. */
 export function createLogMailer(log: Log, publicUrl: string): Mailer<SentMail> {
   const isServing = publicUrl.startsWith('https:')
+  const shown = isServing ? withoutSecrets : (text: string) => text
   return {
     async send({ to, subject, text }) {
-      const shown = isServing ? text.replace(/([#?&]token)=[\w.-]+/g, '$1=…') : text
-      log.info('mail', { to, subject, text: shown })
+      log.info('mail', { to, subject: shown(subject), text: shown(text) })
       return { state: 'skipped', answer: 'written to the log: SMTP_URL is not set' }
     },
     close() {},
   }
 }
+
+/** Hides the tokens in links and mailed codes, because readers of the log could use them. */
+const withoutSecrets = (text: string) => text.replace(/(?<=[#?&]token=)[\w.-]+|\b\d{6}\b/g, '…')
