@@ -522,6 +522,17 @@ describe('check', () => {
     expect(out).toContain('FAILED mail: ')
   })
 
+  test('finds webhooks that get nothing', async () => {
+    await using service = await startService()
+    const url = 'https://hooks.example.com/'
+    await hostline(`webhook create --url ${url} --events user.created`, service.directory)
+    const webhooks = async () =>
+      (await hostline('check', service.directory)).out.match(/.* webhooks: .*/)?.[0]
+    expect(await webhooks()).toBeUndefined()
+    service.sqlite.run('UPDATE webhooks SET failing_since = 1')
+    expect(await webhooks()).toBe('warn   webhooks: 1 of 1 get nothing (see hostline webhook list)')
+  })
+
   test('tests the service account of push', async () => {
     using directory = temporaryDirectory()
     await using google = startGoogle(systemClock)

@@ -17,6 +17,7 @@ import { deliveryChannels } from '../lib/vocabulary.ts'
 import { createFactorStore } from '../modules/accounts/sign-in/factor-store.ts'
 import { createAccountStore } from '../modules/accounts/store.ts'
 import { findRefusedOrigin } from '../modules/operator/system.ts'
+import { createWebhookStore } from '../modules/webhooks/store.ts'
 import { type Bucket, bucketText } from '../outside/bucket.ts'
 import { trySmtp } from '../outside/mail/smtp.ts'
 import { tryServiceAccount } from '../outside/push/service-account.ts'
@@ -221,7 +222,7 @@ function checkDatabase(directory: string, config: Config, hasSnapshot: boolean):
       { subject, detail: String(version) },
       checkOutbox(connection),
       ...checkDeliveries(connection),
-      ...checkWebhooks(audit),
+      ...checkWebhooks(connection, audit),
       checkBackup(audit, hasSnapshot),
       checkAdmins(connection),
       checkOrigins(audit, config),
@@ -270,10 +271,15 @@ function checkDeliveries({ orm }: Connection): Finding[] {
   })
 }
 
-function checkWebhooks(audit: AuditTrail): Finding[] {
+function checkWebhooks({ orm }: Connection, audit: AuditTrail): Finding[] {
+  const subject = 'webhooks'
   const host = audit.findRecentDetails('webhook_events_dropped')?.['host']
-  const warning = `too many events wait for ${host}, so the oldest are dropped`
-  return host === undefined ? [] : [{ subject: 'webhooks', warning }]
+  const dropping = `too many events wait for ${host}, so the oldest are dropped`
+  if (host !== undefined) return [{ subject, warning: dropping }]
+  const all = createWebhookStore(orm).listAll()
+  const failing = all.filter(({ failingSince }) => failingSince !== null).length
+  const warning = `${failing} of ${all.length} get nothing (see hostline webhook list)`
+  return failing > 0 ? [{ subject, warning }] : []
 }
 
 function checkOutbox({ orm }: Connection): Finding {
