@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { RateLimit } from './http/rate-limit.ts'
+import { hour, minute } from './lib/clock.ts'
 import { isLoopback, type Network, parseNetwork } from './lib/ip-network.ts'
 import { normalizeEmail } from './lib/text.ts'
 import type { Bucket } from './outside/bucket.ts'
@@ -118,7 +119,7 @@ export function publicUrl(text: string): string {
   throw new Error('be an http or https address without a path')
 }
 
-const unitMilliseconds: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000 }
+const unitMilliseconds: Record<string, number> = { s: 1_000, m: minute, h: hour }
 
 export function rateLimit(text: string): RateLimit {
   if (text === 'off') return 'off'

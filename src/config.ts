@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path'
 import * as read from './config-values.ts'
 import { requestLogModes } from './http/request-log.ts'
+import { day } from './lib/clock.ts'
 import { StartError } from './lib/errors.ts'
 import { logLevels } from './lib/log.ts'
 import type { Bucket } from './outside/bucket.ts'
@@ -193,7 +194,7 @@ function configOf(values: Values, isTerminal: boolean) {
       pair: values.REPLICA_PAIR,
       putsPerSecond: values.REPLICA_PUTS,
       leaseMilliseconds: values.REPLICA_LEASE * 1_000,
-      keepMilliseconds: values.REPLICA_KEEP * 86_400_000,
+      keepMilliseconds: values.REPLICA_KEEP * day,
       hasDrill: values.REPLICA_DRILL === 'on',
     },
     demo: values.DEMO ?? !publicUrl.startsWith('https:'),

@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises'
+import { minute } from '../lib/clock.ts'
 import { createSemaphore } from '../lib/concurrency.ts'
 import type { Log } from '../lib/log.ts'
 import { type Bucket, BucketError, openBucket } from '../outside/bucket.ts'
@@ -8,7 +9,7 @@ import { type FileStorage, isFileKey, joined, mustBeFileKey } from './storage.ts
 const concurrentUploads = 4
 const pieceBytes = 512 * 1_024
 const chunkBytes = 64 * 1_024
-const retryMilliseconds = 60_000
+const retryMilliseconds = minute
 const whole = Number.MAX_SAFE_INTEGER
 
 export type S3Storage = FileStorage & {

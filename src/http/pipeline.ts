@@ -1,6 +1,7 @@
 import type { PreContext } from 'elysia'
 import type { Core } from '../core.ts'
 import type { ShareReads } from '../db/writer.ts'
+import { minute } from '../lib/clock.ts'
 import { AppError, invalidField } from '../lib/errors.ts'
 import { clientIp, ipGroup, ipv6Network } from '../lib/ip-network.ts'
 import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
@@ -204,7 +205,7 @@ export function createPipeline(core: Core, options: PipelineOptions) {
 
   function mustBeConfirmed({ confirm }: RoutePolicy, context: RequestContext, body: unknown) {
     if (!confirm || context.operator !== undefined || !isRequired(confirm, body)) return
-    if (!options.isConfirmed(context.user, confirm.minutes * 60_000))
+    if (!options.isConfirmed(context.user, confirm.minutes * minute))
       throw new AppError('confirm_required')
   }
 

@@ -1,4 +1,5 @@
 import type { Core } from '../core.ts'
+import { hour } from '../lib/clock.ts'
 import { PermanentFailure, RetryLater } from '../lib/errors.ts'
 import { withoutAddresses } from '../lib/text.ts'
 import type { Delivered, DeliveryRow } from './delivery-store.ts'
@@ -56,7 +57,7 @@ const lagFactor = 8
 const longestPauseMilliseconds = 100
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
-const longestDelayMilliseconds = 3_600_000
+const longestDelayMilliseconds = hour
 /** Jobs that still run this long after the stop must end. */
 export const stopMilliseconds = 4_000
 

@@ -2,14 +2,14 @@ import { Type } from '@sinclair/typebox'
 import { Body } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
-import { timeLeft } from '../../lib/clock.ts'
+import { minute, timeLeft } from '../../lib/clock.ts'
 import { AppError, throttled } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { ManagedUser, Session } from './model.ts'
 import type { UserRow } from './store.ts'
 
 /** Longer than the server's idle timeout, which ends the export of a client that stops reading. */
-const unreadMilliseconds = 60_000
+const unreadMilliseconds = minute
 const rowsAtOnce = 200
 
 type Sections = (userId: string) => Record<string, Iterable<unknown>>

@@ -1,5 +1,6 @@
 import type { Core, Module } from '../../core.ts'
 import { inPieces } from '../../db/pieces.ts'
+import { minute } from '../../lib/clock.ts'
 import { PermanentFailure } from '../../lib/errors.ts'
 import { unlessAborted } from '../../outside/exchange.ts'
 import { createDeskPass } from './desk-pass.ts'
@@ -23,7 +24,7 @@ declare module '../../jobs/outbox.ts' {
 }
 
 const loggedFailures = 8
-const retryMilliseconds = 600_000
+const retryMilliseconds = 10 * minute
 
 export function createFiles(core: Core, neighbours: Omit<FileParts, 'store' | 'urls'>) {
   const { publicUrl, files: limits } = core.config

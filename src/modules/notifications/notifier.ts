@@ -1,5 +1,6 @@
 import type { Core, MayTalk } from '../../core.ts'
 import { chunksOf } from '../../lib/chunks.ts'
+import { minute } from '../../lib/clock.ts'
 import {
   AppError,
   type FieldProblems,
@@ -38,7 +39,7 @@ export function isAboutBlocked(
 /** Users per write: few, because a user may have many devices and each device adds a row. */
 const notifiedPerWrite = 20
 const maxPerUser = 1_000
-const mailDelayMilliseconds = 3 * 60_000
+const mailDelayMilliseconds = 3 * minute
 
 export function createNotifier(core: Core, parts: NotificationParts) {
   const { store, preferences, pushTokenStore, resolveUser, mayTalk } = parts

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts'
 import type { Core } from '../../core.ts'
 import type { AuditTrail } from '../../db/audit-trail.ts'
-import { day, isoTime, timeOrNull } from '../../lib/clock.ts'
+import { day, isoTime, minute, timeOrNull } from '../../lib/clock.ts'
 import { deliveryChannels } from '../../lib/vocabulary.ts'
 import type { DeliveryState } from '../../outside/delivery-state.ts'
 import type { ReplicaStats } from '../../replication/replication.ts'
@@ -9,7 +9,7 @@ import type { SystemState } from './model.ts'
 import type { RequestHistory } from './request-history.ts'
 
 const backupDueMilliseconds = 2 * day
-const replicaLagMilliseconds = 60_000
+const replicaLagMilliseconds = minute
 
 export type Vitals = {
   version: string

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import type { Core, ResolveUser } from '../../core.ts'
+import { hour } from '../../lib/clock.ts'
 import { AppError, type FieldProblems, problem } from '../../lib/errors.ts'
 import type { NotificationEvent } from '../../lib/events.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
@@ -20,7 +21,7 @@ const notificationTypes: Partial<Record<CallState, 'call_incoming' | 'call_misse
   missed: 'call_missed',
 }
 
-const lapseMilliseconds = 4 * 3_600_000
+const lapseMilliseconds = 4 * hour
 const idRule = { min: 1, max: 128, noControlCharacters: true }
 
 /** A call only moves to a higher rank, so that late and repeated reports change nothing. */

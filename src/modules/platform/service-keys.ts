@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { once } from '../../db/once.ts'
-import { parseTime, timeLeft } from '../../lib/clock.ts'
+import { minute, parseTime, timeLeft } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { getById } from '../../lib/ids.ts'
@@ -16,7 +16,7 @@ type LiveKey = ServicePrincipal & { lastUsedAt: number; expiresAt: number }
 export type ServiceKeys = ReturnType<typeof createServiceKeys>
 
 const prefix = 'sk_'
-const useIntervalMilliseconds = 60_000
+const useIntervalMilliseconds = minute
 
 /** 256 random bits, of which only the hash is stored. Live keys are in memory, so that a wrong key costs no query. */
 export function createServiceKeys(core: Core) {

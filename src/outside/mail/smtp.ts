@@ -1,11 +1,12 @@
+import { minute } from '../../lib/clock.ts'
 import { unlessAborted, within } from '../exchange.ts'
 import { type Mailer, RecipientRefused, type SentMail } from './mailer.ts'
 
-/** Without a byte from the server. */
+/** A connection fails after this time without a byte from the server. */
 const timeoutMilliseconds = 20_000
-/** A mail with its wait for a connection, however slowly the server answers. */
-const longestMilliseconds = 300_000
-const longestTryMilliseconds = 60_000
+/** For one mail, including its wait for a connection. */
+const longestMilliseconds = 5 * minute
+const longestTryMilliseconds = minute
 const timeouts = {
   connectionTimeout: timeoutMilliseconds,
   greetingTimeout: timeoutMilliseconds,

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { parseAs } from '../../api/fields.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, minute } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
 import { post, reasonOf } from './post.ts'
 import { accountEntry } from './pusher.ts'
@@ -48,7 +48,7 @@ const scope = 'https://www.googleapis.com/auth/firebase.messaging'
 const tryMilliseconds = 5_000
 const assertionSeconds = 3_600
 /** A token is replaced this long before it expires. */
-const spareMilliseconds = 60_000
+const spareMilliseconds = minute
 
 const Grant = Type.Object({
   access_token: Type.String({ minLength: 1 }),

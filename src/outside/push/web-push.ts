@@ -6,7 +6,7 @@ import {
   hkdfSync,
   randomBytes,
 } from 'node:crypto'
-import { type Clock, timeLeft } from '../../lib/clock.ts'
+import { type Clock, hour, timeLeft } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import { outcomeOf, post } from './post.ts'
 import {
@@ -74,8 +74,8 @@ function headersOf({ ttlSeconds, urgency, collapseKey }: PushMessage) {
   }
 }
 
-const tokenMilliseconds = 12 * 3_600_000
-const renewedAfterMilliseconds = 11 * 3_600_000
+const tokenMilliseconds = 12 * hour
+const renewedAfterMilliseconds = 11 * hour
 // Users choose the hosts within a push service's domain, so their number is unlimited.
 const maxOrigins = 100
 

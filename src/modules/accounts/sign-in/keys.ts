@@ -9,13 +9,14 @@ import {
 } from 'jose'
 import type { Core } from '../../../core.ts'
 import type { By } from '../../../db/audit-trail.ts'
+import { hour, minute } from '../../../lib/clock.ts'
 import { closeCodes } from '../../../realtime/hub.ts'
 import type { Jwks } from '../model.ts'
 import { createKeyStore, type SigningKeyRow } from '../store.ts'
 
 /** A retired key stays published for longer than the lifetime of its tokens. */
-const retiredPublishedMilliseconds = 75 * 60_000
-const leastPublishedMilliseconds = 60 * 60_000
+const retiredPublishedMilliseconds = 75 * minute
+const leastPublishedMilliseconds = hour
 const modulusLength = 2_048
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>

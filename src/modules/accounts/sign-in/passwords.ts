@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Core } from '../../../core.ts'
+import { minute } from '../../../lib/clock.ts'
 import { createSemaphore, type Urgency } from '../../../lib/concurrency.ts'
 import { AppError, throttled } from '../../../lib/errors.ts'
 import { ipGroup } from '../../../lib/ip-network.ts'
@@ -66,10 +67,10 @@ export function isGuessable(
   return address === guess || address.startsWith(`${guess}@`)
 }
 
-const failures: Limit = { count: 20, windowMilliseconds: 15 * 60_000 }
-const pauseMilliseconds = 60_000
+const failures: Limit = { count: 20, windowMilliseconds: 15 * minute }
+const pauseMilliseconds = minute
 /** Limits the confirmations of a user. Successful ones count too, because each costs a hash. */
-const confirmations: Limit = { count: 10, windowMilliseconds: 60_000 }
+const confirmations: Limit = { count: 10, windowMilliseconds: minute }
 const rememberedNames = 50_000
 
 type Attempt = { at: number; network: string }
