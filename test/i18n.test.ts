@@ -43,7 +43,7 @@ test.each([...locales])('the desk calls canned replies in %s as their page does'
   }
 })
 
-/** Words that tell a familiar address, and in `pt` words of Brazil. */
+/** Words of a familiar address, and in `pt` words of Brazil. */
 const unfit = {
   de: 'du|dir|dich|dein|deine|deinen|deiner|euch|euer|bitte (?!\\p{L}+n Sie)\\p{L}+',
   es: 'tú|ti|te|tu|tus|contigo|vosotros|podéis|tienes|puedes|podrás|has|hayas',

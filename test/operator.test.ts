@@ -290,7 +290,7 @@ describe('the system', () => {
     socket.close()
   })
 
-  test('tells the median and the 99th percentile of each minute', () => {
+  test('has the median and the 99th percentile of each minute', () => {
     const clock = createTestClock(0)
     const history = createRequestHistory(clock)
     for (let n = 0; n <= 100; n++) history.countRequest(200, n)

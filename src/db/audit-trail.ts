@@ -67,8 +67,8 @@ export type AuditFilter = {
   to?: number | undefined
 }
 
-/** By how much the time in a row's id may differ from `at`: ids rise also when the clock was set back, which is by up to 14
- *  hours if it took local time for UTC. */
+/** The largest difference between the time in a row's id and `at`. Ids rise even when the clock is set back: by up to 14
+ *  hours where it took local time for UTC. */
 const slackMilliseconds = day
 
 // ULIDs order by time, so the primary key serves as the time index. The unary plus stops SQLite from choosing another one,
@@ -101,8 +101,8 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   const hasFew = (condition: SQL): boolean =>
     countUpTo(fewRows + 1, orm, auditLog, condition) <= fewRows
 
-  // SQLite does not know that an action has a million rows and a person ten, so it reads those of the first condition that
-  // has few.
+  // SQLite does not know that an action has a million rows and a person ten. The first condition with few rows chooses the
+  // index; a plus keeps SQLite from using another one.
   function matching(filter: AuditFilter): SQL | undefined {
     const { action, actorId, targetId } = filter
     const given = [

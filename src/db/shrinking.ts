@@ -4,11 +4,11 @@ import type { Write } from './writer.ts'
 
 /** The share of the file that may stay free for new rows. */
 const spareShare = 0.1
-/** With fewer free pages (4 MiB) nothing is worth the writes. */
+/** Fewer free pages (4 MiB) are not worth the writes. */
 const leastFreePages = 1_024
 /** With many gigabytes of free pages a single move takes up to a millisecond. */
 const stepMilliseconds = 4
-/** With the rest, bounds what is shipped to a bucket: about 8 MB a second. */
+/** Together with the pause between steps it bounds what is shipped to a bucket: about 8 MB a second. */
 const pagesPerStep = 32
 const restMilliseconds = 20
 /** A start rewrites an older database of up to this size (64 MiB), which takes about a second. */

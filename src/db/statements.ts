@@ -100,7 +100,7 @@ export function listColumn(
 export const hasRow = (orm: Orm, table: SQLiteTable, which: SQL | undefined): boolean =>
   orm.select({ one: sql`1` }).from(table).where(which).limit(1).get() !== undefined
 
-/** @param key tells the rows apart
+/** @param key identifies a row among those that match
  *  @returns the keys of the deleted ones */
 export function deleteSome(
   orm: Orm,

@@ -37,7 +37,7 @@ export function createForgetting(core: Core, agings: Agings) {
   const isOn = () => daysOf('messages') + daysOf('tickets') > 0
   const lastRunAt = () => audit.findLatest('retention_run')?.at
 
-  // A change after the last time of a run waits for the next one.
+  // A setting that was changed since the last due time waits for the next run.
   function isDue() {
     const now = clock.now()
     const changedAt = audit.findLatest('setting_changed', Object.values(retentionSettings))?.at ?? 0

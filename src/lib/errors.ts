@@ -9,7 +9,7 @@ const refusal = row('forbidden', 403)
 const conflict = row('conflict', 409)
 const throttle = row('rate_limited', 429)
 
-/** Every error that a client can see. The reason tells apart the causes of one code. */
+/** Every error that a client can see. The reason distinguishes the causes of one code. */
 export const errors = {
   validation_error: { code: 'validation_error', status: 400 },
   body_too_large: { code: 'validation_error', status: 413 },

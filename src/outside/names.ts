@@ -15,7 +15,7 @@ export const hostnameOf = (url: string | URL): string =>
  *  @throws Error with the code ETIMEOUT */
 export async function mustBeAnswered(host: string, resolver?: Resolver): Promise<void> {
   if (isIP(host) !== 0 || (answeredUntil.get(host) ?? 0) > performance.now()) return
-  // The first knows the hosts of this machine, but reads the name servers once.
+  // `c-ares` knows the hosts of this machine, but reads the list of name servers only once.
   const known = Bun.dns.lookup(host, { backend: 'c-ares' })
   const answered = (resolver ?? new Resolver()).resolve4(host).catch(unlessSilent)
   await Promise.any([known, answered]).catch(({ errors }: AggregateError) => {

@@ -240,7 +240,7 @@ export function createChatStore(orm: Orm) {
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
     /** The next messages in a user's conversations, by conversation and `seq`, of anybody: a read that looked for the user's own
-     *  could go through any number of others. `isLeft` tells that it is their own and its text still stored, also for reports. */
+     *  could go through any number of others. `isLeft`: it is their own, and its text is still stored, also for reports. */
     listExamined: (userId: string, after: Place) =>
       examined.all(userId, after.conversationId, after.seq, examinedAtOnce),
     /** Every conversation of a user, by id: the order of the list changes with each message. */

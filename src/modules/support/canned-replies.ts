@@ -58,7 +58,6 @@ export function cannedReplyRoutes(core: Core) {
   type Row = typeof cannedReplies.$inferSelect
 
   type Action = Extract<AuditAction, `canned_reply_${string}`>
-  /** Records the action in the audit log. */
   function recorded(row: Row, action: Action, by: By): Row {
     audit.record({ action, ...by, target: { type: 'canned_reply', id: row.id } })
     return row
