@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { isTagKnown } from './file-answer.ts'
@@ -14,7 +14,7 @@ const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }
 /** Compresses content beside the event loop, so that its answers need not be compressed one by one. */
 export async function compress(type: string, content: string | Bytes): Promise<Compressed> {
   const plain = Buffer.from(content)
-  const tag = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
+  const tag = hash('sha256', plain, 'base64url').slice(0, 22)
   const forms = /^font\/|gzip$/.test(type) ? [] : await formsOf(plain)
   return { type, tag, plain, forms }
 }

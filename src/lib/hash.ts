@@ -1,8 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 
-export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
-}
+export const sha256 = (text: string): string => hash('sha256', text)
 
 /** Compares texts in a time that reveals nothing of the right one. */
 export const isSameSecret = (given: string, right: string): boolean =>

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { FileBytes, FileStorage } from '../../files/storage.ts'
 import { createKeyedSemaphore, createPacedQueue, createSemaphore } from '../../lib/concurrency.ts'
 import type { ImageReply, ImageRequest } from './image-worker.ts'
@@ -55,8 +55,8 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
 
   return {
     hash: async (image: StoredImage) => {
-      const hash = await process(image)
-      return hash && Buffer.from(hash).toString('base64')
+      const made = await process(image)
+      return made && Buffer.from(made).toString('base64')
     },
     /** Only the first request makes it.
      *  @returns undefined when it cannot be decoded, its file was removed, or the disk has no room to keep it */
@@ -72,8 +72,7 @@ export function createThumbnails({ storage, imageWorker, isDiskShort }: Parts) {
   }
 }
 
-const thumbnailKey = (id: string, width: number) =>
-  createHash('sha256').update(`${id} ${width}`).digest('base64url')
+const thumbnailKey = (id: string, width: number) => hash('sha256', `${id} ${width}`, 'base64url')
 
 // Bun accepts an async iterable as a body, although its types do not.
 const bodyOf = (bytes: FileBytes) => new Response(bytes as Blob)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Log } from '../../lib/log.ts'
 import { withoutAddresses } from '../../lib/text.ts'
 import type { pushPlatforms } from '../../lib/vocabulary.ts'
@@ -86,5 +86,5 @@ const topicPattern = /^[\w-]{1,32}$/
 /** The key in a form that every push service accepts: at most 32 characters of base64url (RFC 8030, 5.4). */
 export function topicOf(collapseKey: string): string {
   if (topicPattern.test(collapseKey)) return collapseKey
-  return createHash('sha256').update(collapseKey).digest('base64url').slice(0, 32)
+  return hash('sha256', collapseKey, 'base64url').slice(0, 32)
 }
