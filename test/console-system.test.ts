@@ -340,6 +340,28 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await page.goto(`${pages.base}/console/system`)
   })
 
+  testAtLength('the bar with Save hides no field that has the focus, and no refusal', async () => {
+    await follow('Settings')
+    const isVisible = (part: string) =>
+      page.evaluate(`(() => {
+        const shown = document.activeElement.closest('${part}')
+        const { left, bottom } = shown.getBoundingClientRect()
+        return shown.contains(document.elementFromPoint(left + 4, bottom - 4))
+      })()`)
+    await page.setViewportSize({ width: 360, height: 740 })
+    await page.getByLabel('Address of the app').fill('nonsense')
+    await button('Save').click()
+    await page.locator('.settings [aria-invalid=true]:focus').waitFor()
+    expect(await isVisible('.field')).toBe(true)
+    await page.locator('.settings [name="accent"]').focus()
+    for (const name of ['app_url', 'support_email', 'links.home']) {
+      await page.keyboard.press('Tab')
+      await page.locator(`[name="${name}"]:focus`).waitFor()
+      expect([name, await isVisible('input')]).toEqual([name, true])
+    }
+    await button('Discard').click()
+  })
+
   testAtLength('settings and mails whose response was lost are saved again', async () => {
     const isMeanwhile = () => page.getByText('meanwhile').count()
     const saveTwice = async (saved: string) => {

@@ -47,7 +47,8 @@ export function useFocusOnProblem(form: { current: HTMLFormElement | null }, err
   useEffect(() => {
     if (error === undefined) return
     const wrong = form.current?.querySelector<HTMLElement>('[aria-invalid="true"], .error')
-    wrong?.scrollIntoView({ block: 'nearest' })
+    // With the text below the field.
+    ;(wrong?.closest('.field') ?? wrong)?.scrollIntoView({ block: 'nearest' })
     wrong?.focus()
   }, [error])
 }
