@@ -243,8 +243,19 @@ describeAtLength.skipIf(!tools.chromium)('the reference in a browser', () => {
       )
     expect(tooWide).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
-    const last = await page.locator('.top-bar select').last().boundingBox()
-    expect((last?.x ?? 0) + (last?.width ?? 0)).toBeLessThanOrEqual(390 - 8)
+    await page.setViewportSize({ width: 320, height: 640 })
+    const selects = page.locator('.top-bar select')
+    const last = await selects.last().boundingBox()
+    expect((last?.x ?? 0) + (last?.width ?? 0)).toBeLessThanOrEqual(320 - 8)
+    // What is chosen is not cut.
+    const cut = await selects.evaluateAll((all) =>
+      all.filter((select) => {
+        const { offsetWidth: width, style } = select
+        style.maxWidth = 'none'
+        return select.offsetWidth > width
+      }),
+    )
+    expect(cut).toEqual([])
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
