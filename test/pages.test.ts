@@ -96,7 +96,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
 
     await visit(link)
     await page.getByRole('button').click()
-    await page.getByText('Dieser Link gilt nicht mehr').waitFor()
+    await page.getByText('Fordern Sie dort einen neuen an').waitFor()
   })
 
   testAtLength('a password is reset, and a bad one is explained', async () => {
@@ -204,7 +204,8 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect(await page.evaluate('document.activeElement.name')).toBe('email')
     await field.fill('nobody@nowhere.example')
     await page.keyboard.press('Enter')
-    await page.getByText('Ask for a new one where you log in.').waitFor()
+    await page.getByText(/was used or has expired.$/).waitFor()
+    await page.getByRole('link', { name: 'Open the console' }).waitFor()
     expect(await field.getAttribute('aria-invalid')).toBeNull()
     await page.setViewportSize({ width: 320, height: 700 })
     await expectAccessible(page)

@@ -29,11 +29,16 @@ form.addEventListener('submit', async (event) => {
 function finish() {
   const heading = document.querySelector('h1')
   const [title, ...rest] = form.dataset.done.split(/(?<=[.!]) /)
-  form.hidden = true
+  end()
   heading.textContent = title
   heading.tabIndex = -1
   result.textContent = rest.join(' ')
   heading.focus()
+}
+
+/** The form has no use any more. */
+function end() {
+  form.hidden = true
   document.querySelector('.next')?.removeAttribute('hidden')
 }
 
@@ -57,7 +62,7 @@ async function send() {
 
 function explain({ message, details }) {
   if (details?.token) {
-    form.hidden = true
+    end()
     return isAnswerLost ? form.dataset.lost : form.dataset.expired
   }
   return showProblems(details ?? {}) ? '' : message

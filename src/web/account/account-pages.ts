@@ -12,6 +12,9 @@ const endpoints: Record<AccountPage, string> = {
   'set-up': '/v1/auth/set-up',
 }
 
+/** Their links are sent again on request. */
+const isSentAgain = (page: AccountPage) => page !== 'set-up' && page !== 'undo-email'
+
 /** The page behind a mailed or printed link: a form whose button does the POST. */
 export function accountPage(
   html: string,
@@ -20,6 +23,7 @@ export function accountPage(
 ): string {
   const { form, pages } = texts[locale]
   const { title, lead, button, done } = pages[page]
+  const expired = isSentAgain(page) ? `${form.expired} ${form.again}` : form.expired
   const email = field('email', form.email, 'type="email" autocomplete="username"')
   const password = field(
     'password',
@@ -33,7 +37,7 @@ export function accountPage(
   }
   const next =
     page === 'set-up' ? `<p class="next" hidden><a href="/console">${form.console}</a></p>` : ''
-  const content = `<form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}" data-lost="${form.lost}">
+  const content = `<form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${expired}" data-lost="${form.lost}">
 <p>${lead}</p>
 ${fields[page] ?? ''}
 <button class="button primary">${button}</button>
