@@ -354,6 +354,23 @@ describe.concurrent('check', () => {
   )
 })
 
+test.concurrent('a command says what a bucket that stores nothing answers', async () => {
+  await using place = await replicas()
+  await place.start('a')
+  await place.hasBegun()
+  const { faults } = place.store
+  const refused = { exitCode: 1, err: expect.stringMatching(/^hostline: the bucket .*QuotaExc.*$/) }
+  faults.beforePut = (key) => {
+    if (key.startsWith('snapshots/')) faults.full = true
+  }
+  expect(await place.snapshot('a')).toMatchObject(refused)
+  expect(faults.full).toBe(true)
+  expect(await place.snapshot('a')).toMatchObject(refused)
+  const environment = place.environmentOf({})
+  const init = hostline(['replica', 'init', '--lease', '7'], place.directory('a'), { environment })
+  expect(await init).toMatchObject(refused)
+})
+
 testAtLength(
   'a command that waits for the bucket does not hold up the end of the server',
   async () => {

@@ -753,7 +753,8 @@ describe.concurrent('a handover of the lead', () => {
     const again = await pair.start('a')
     await again.ready()
     expect(await texts(again.base, people)).toEqual(['before'])
-    expect(await handingOver).toMatchObject({ code: 1 })
+    const err = 'hostline: no standby has taken over, and this server was started again\n'
+    expect(await handingOver).toEqual({ code: 1, out: '', err })
   })
 
   testAtLength('is reported although the bucket fails while the lead changes', async () => {

@@ -14,6 +14,7 @@ import { findRange, restoreDatabase } from '../replication/follower.ts'
 import { openIdentity } from '../replication/identity.ts'
 import { type Agreed, unlessOfBucket } from '../replication/log.ts'
 import { agreedOf, agreedText, type Head, type Node, openNode } from '../replication/node.ts'
+import { mustSupportConditions } from '../replication/replication.ts'
 import { findUsable, listSnapshots } from '../replication/snapshots.ts'
 import { type Call, terminalLog, withService } from './call.ts'
 import {
@@ -134,13 +135,16 @@ function readAgreed({ pair, lease }: Given, known: Agreed): Agreed {
   }
 }
 
+type SnapshotAnswer = { name: string; at: number } | { failure: string }
+
 async function snapshot(args: string[], terminal: Terminal) {
   refuseArguments(args)
   const node = openConfiguredNode(terminal)
   mustRun(node)
   await withService(terminal, async (call) => {
-    const { name, at } = await ask<{ name: string; at: number }>(call, node, 'snapshot')
-    terminal.out(`${name}: the database of ${isoTime(at)}`)
+    const taken = await ask<SnapshotAnswer>(call, node, 'snapshot')
+    if ('failure' in taken) throw new StartError(taken.failure)
+    terminal.out(`${taken.name}: the database of ${isoTime(taken.at)}`)
   })
 }
 
@@ -150,11 +154,14 @@ function mustRun(node: Node) {
   if (!isInUse(node.dataDir)) throw new StartError(noServerOn(node))
 }
 
-/** A server may stop meanwhile: the service that a command opens in its place does not replicate. */
-const ask = <Answer = void>(call: Call, node: Node, path: string, body?: object) =>
-  call<Answer>('POST', `/v1/operator/replica/${path}`, body).catch(
+/** The server would wait for a bucket that refuses: the command asks the bucket first. A server may stop meanwhile: the
+ *  service that a command opens in its place does not replicate. */
+async function ask<Answer = void>(call: Call, node: Node, path: string, body?: object) {
+  await mustSupportConditions(node)
+  return await call<Answer>('POST', `/v1/operator/replica/${path}`, body).catch(
     explained({ not_found: noServerOn(node) }),
   )
+}
 
 async function verify(args: string[], terminal: Terminal) {
   const isJson = readJsonOption(args)
@@ -284,7 +291,8 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
     }
     await Bun.sleep(pollMilliseconds)
   }
-  throw new StartError(
-    'no standby has taken over, and this server has stopped: start it again, then it leads again',
-  )
+  const outcome = isInUse(node.dataDir)
+    ? 'was started again'
+    : 'has stopped: start it again, then it leads again'
+  throw new StartError(`no standby has taken over, and this server ${outcome}`)
 }

@@ -142,7 +142,8 @@ async function claimOrFollow(
   }
 }
 
-async function mustSupportConditions({ bucket }: Node) {
+/** @throws StartError when the bucket stores nothing, or does not support conditional writes */
+export async function mustSupportConditions({ bucket }: Node): Promise<void> {
   if (await bucket.hasConditionalWrites()) return
   throw new StartError(
     'the bucket does not support conditional writes (If-None-Match), so two servers could write at once: use another store',

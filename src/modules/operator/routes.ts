@@ -177,7 +177,12 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
 export const replicaRoutes = ({ takeSnapshot, requestHandOver, agree }: ReplicaControl) =>
   new Elysia({ name: 'replica' })
     .use(routeBase)
-    .post('/v1/operator/replica/snapshot', () => takeSnapshot(), forCommands())
+    // The operator reads what the bucket answered.
+    .post(
+      '/v1/operator/replica/snapshot',
+      () => takeSnapshot().catch(({ message }: Error) => ({ failure: message })),
+      forCommands(),
+    )
     .post('/v1/operator/replica/hand-over', () => requestHandOver(), forCommands(204))
     .post('/v1/operator/replica/agreed', ({ body }) => agree(body), {
       body: Type.Object({ pair: Type.Boolean(), lease: Type.Integer({ minimum: 1 }) }),
