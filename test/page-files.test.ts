@@ -62,6 +62,7 @@ test.each([
   const service = await forOtherOrigins()
   const plain = await get(service.app, path, { origin: 'https://a.example' })
   const text = await plain.text()
+  expect(plain.headers.get('cache-control')).toBe('no-cache')
   expect(plain.headers.get('vary')).toContain('Accept-Encoding')
   const tags = [plain.headers.get('etag')]
   for (const [encoding, decode] of Object.entries(decoders)) {

@@ -90,7 +90,6 @@ async function clientFile(set: ResponseSet, request: Request, name: keyof typeof
   const file = clientFiles.get(name) ?? readClientFile(name)
   clientFiles.set(name, file)
   set.headers['access-control-allow-origin'] = '*'
-  set.headers['cache-control'] = 'public, max-age=3600'
   return compressedAnswer(request, set, await file)
 }
 
