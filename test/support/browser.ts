@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { tools } from './tools.ts'
 
@@ -12,12 +13,14 @@ const args = [
   // Hosts that the browser does not treat as loopback, so that their pages are no secure context.
   '--host-resolver-rules=MAP *.test 127.0.0.1',
 ]
+const executablePath = join(import.meta.dir, 'chromium.sh')
+const env = { ...process.env, CHROMIUM: tools.chromium }
 let browser: Promise<Browser> | undefined
 
 /** A new profile in the browser that the test files of a process share, because a start takes two seconds. The
  *  browser ends with the process. */
 export async function openProfile(options: BrowserContextOptions = {}) {
-  browser ??= chromium.launch({ executablePath: tools.chromium ?? '', args, headless: true })
+  browser ??= chromium.launch({ executablePath, env, args, headless: true })
   return (await browser).newContext(options)
 }
 
