@@ -1,4 +1,15 @@
+import type { VariableDeclarator } from '@swc/core'
+import { Visitor } from '@swc/core/Visitor.js'
 import type { IConfiguration, IForbiddenRuleType } from 'dependency-cruiser'
+
+const { visitStatement } = Visitor.prototype
+/** The parser knows `using`, but neither the visitor of its result nor the types do. */
+Visitor.prototype.visitStatement = function (statement) {
+  const { type, decls = [] } = statement as { type: string; decls?: VariableDeclarator[] }
+  if (type !== 'UsingDeclaration') return visitStatement.call(this, statement)
+  this.visitVariableDeclarators(decls)
+  return statement
+}
 
 /** Who may know whom (docs/architecture.md). A type counts like a value where no rule says otherwise.
  *  `test/boundaries.test.ts` shows that each rule bites. */

@@ -40,38 +40,26 @@ export async function backUp(directory: string, target: string, filesDirectory?:
 
 function countNamed(directory: string, ids: string[]): number {
   if (ids.length === 0) return 0
-  const { sqlite, close } = openToInspect(directory)
-  try {
-    const query = sqlite.query('SELECT 1 FROM files WHERE id = ?')
-    return ids.filter((id) => query.get(id) !== null).length
-  } finally {
-    close()
-  }
+  using connection = openToInspect(directory)
+  const query = connection.sqlite.query('SELECT 1 FROM files WHERE id = ?')
+  return ids.filter((id) => query.get(id) !== null).length
 }
 
 async function copyDatabase(directory: string, staged: string) {
-  const source = openToInspect(directory)
-  try {
-    // The first read creates the index of the wal.
-    source.sqlite.query('SELECT 1 FROM sqlite_schema').get()
-    // Never closed: closing one descriptor drops all locks of this process on the file.
-    const pinned = pinPages(source.path, openWalReader(source.path))
-    await writePaced(staged, pinned.pieces(pieceBytes / pinned.pageSize)).finally(pinned.release)
-  } finally {
-    source.close()
-  }
+  using source = openToInspect(directory)
+  // The first read creates the index of the wal.
+  source.sqlite.query('SELECT 1 FROM sqlite_schema').get()
+  // Never closed: closing one descriptor drops all locks of this process on the file.
+  const pinned = pinPages(source.path, openWalReader(source.path))
+  await writePaced(staged, pinned.pieces(pieceBytes / pinned.pageSize)).finally(pinned.release)
 }
 
 /** Writes a new file. Syncs each piece: one large sync would delay the syncs of the server. */
 export async function writePaced(path: string, pieces: AsyncIterable<Uint8Array>) {
-  const output = await open(path, 'wx', 0o600)
-  try {
-    for await (const piece of throttled(pieces)) {
-      await output.writeFile(piece)
-      await output.datasync()
-    }
-  } finally {
-    await output.close()
+  await using output = await open(path, 'wx', 0o600)
+  for await (const piece of throttled(pieces)) {
+    await output.writeFile(piece)
+    await output.datasync()
   }
 }
 
@@ -82,8 +70,8 @@ export function intoOneFile(path: string, name: string): void {
 
 /** @throws Error that describes the damage */
 export function mustBeWhole(path: string, name: string, prepare?: (database: Database) => void) {
-  const database = new Database(path)
   try {
+    using database = new Database(path)
     if (knownVersion(database, name) === 0) throw new Error('it is empty')
     prepare?.(database)
     // SQLite reads a truncated last page as if it were padded with zeros.
@@ -98,8 +86,6 @@ export function mustBeWhole(path: string, name: string, prepare?: (database: Dat
       SQLITE_CORRUPT: 'it is damaged',
     }
     throw known[code] === undefined ? cause : new Error(known[code], { cause })
-  } finally {
-    database.close()
   }
 }
 

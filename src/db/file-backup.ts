@@ -17,29 +17,25 @@ type Packed = Stored & { sha256: string }
 /** Packs the files that a copied database names into that copy, pausing half of the time.
  *  @returns the ids of files that are missing or have another size; the copy no longer names them */
 export async function packFiles(copy: string, directory: string): Promise<string[]> {
-  const database = openErasing(copy)
+  using database = openErasing(copy)
   const missing: string[] = []
-  try {
-    if (!hasTable(database, 'files')) return []
-    // The copy is not in use: after a failure it is discarded.
-    database.run('PRAGMA journal_mode = OFF')
-    database.run('PRAGMA foreign_keys = ON')
-    database.run('CREATE TABLE backup_files (id TEXT PRIMARY KEY, size INTEGER, sha256 TEXT)')
-    database.run(
-      'CREATE TABLE backup_pieces (id TEXT, n INTEGER, bytes BLOB, PRIMARY KEY (id, n)) WITHOUT ROWID',
-    )
-    const stored = database.query<Stored, [string, number]>(
-      'SELECT id, size FROM files WHERE stored_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?',
-    )
-    const files = eachRow<Stored>((last, limit) => stored.all(last?.id ?? '', limit))
-    for (const file of files) {
-      if (!(await packOne(database, file, directory))) missing.push(file.id)
-    }
-    for (const id of missing) database.run('DELETE FROM files WHERE id = ?', [id])
-    await verify(database)
-  } finally {
-    database.close()
+  if (!hasTable(database, 'files')) return []
+  // The copy is not in use: after a failure it is discarded.
+  database.run('PRAGMA journal_mode = OFF')
+  database.run('PRAGMA foreign_keys = ON')
+  database.run('CREATE TABLE backup_files (id TEXT PRIMARY KEY, size INTEGER, sha256 TEXT)')
+  database.run(
+    'CREATE TABLE backup_pieces (id TEXT, n INTEGER, bytes BLOB, PRIMARY KEY (id, n)) WITHOUT ROWID',
+  )
+  const stored = database.query<Stored, [string, number]>(
+    'SELECT id, size FROM files WHERE stored_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?',
+  )
+  const files = eachRow<Stored>((last, limit) => stored.all(last?.id ?? '', limit))
+  for (const file of files) {
+    if (!(await packOne(database, file, directory))) missing.push(file.id)
   }
+  for (const id of missing) database.run('DELETE FROM files WHERE id = ?', [id])
+  await verify(database)
   return missing
 }
 
@@ -56,17 +52,13 @@ function hasTable(database: Database, name: string): boolean {
 }
 
 async function packOne(database: Database, { id, size }: Stored, directory: string) {
-  const file = isFileKey(id) ? await openUnlinked(join(directory, id)) : undefined
+  await using file = isFileKey(id) ? await openUnlinked(join(directory, id)) : undefined
   if (!file) return false
-  try {
-    const found = await file.stat()
-    if (!found.isFile() || found.size !== size) return false
-    const sha256 = await packPieces(database, id, file)
-    database.run('INSERT INTO backup_files VALUES (?, ?, ?)', [id, size, sha256])
-    return true
-  } finally {
-    await file.close()
-  }
+  const found = await file.stat()
+  if (!found.isFile() || found.size !== size) return false
+  const sha256 = await packPieces(database, id, file)
+  database.run('INSERT INTO backup_files VALUES (?, ?, ?)', [id, size, sha256])
+  return true
 }
 
 /** Neither follows a link, which could lead to a protected file when run as root, nor blocks on a pipe.
@@ -123,31 +115,23 @@ async function readPieces(
  *  @returns true for a backup, even one with no files; false for a plain database
  *  @throws Error when a file is damaged */
 export async function unpackFiles(copy: string, directory: string): Promise<boolean> {
-  const database = openErasing(copy)
-  try {
-    if (!hasTable(database, 'backup_files')) return false
-    mkdirSync(directory, { mode: 0o700 })
-    for (const file of database.query<Packed, []>('SELECT * FROM backup_files').all()) {
-      await unpackOne(database, file, directory)
-    }
-    syncPath(directory)
-    for (const table of tables) database.run(`DROP TABLE ${table}`)
-    rewrite(database)
-    return true
-  } finally {
-    database.close()
+  using database = openErasing(copy)
+  if (!hasTable(database, 'backup_files')) return false
+  mkdirSync(directory, { mode: 0o700 })
+  for (const file of database.query<Packed, []>('SELECT * FROM backup_files').all()) {
+    await unpackOne(database, file, directory)
   }
+  syncPath(directory)
+  for (const table of tables) database.run(`DROP TABLE ${table}`)
+  rewrite(database)
+  return true
 }
 
 async function unpackOne(database: Database, file: Packed, directory: string) {
   if (!isFileKey(file.id)) throw new Error('it is damaged: a file in it has an invalid name')
-  const output = await open(join(directory, file.id), 'wx', 0o600)
-  try {
-    await readPieces(database, file, (bytes) => output.writeFile(bytes))
-    await output.sync()
-  } finally {
-    await output.close()
-  }
+  await using output = await open(join(directory, file.id), 'wx', 0o600)
+  await readPieces(database, file, (bytes) => output.writeFile(bytes))
+  await output.sync()
 }
 
 /** @returns the path under which the old one is kept, unless it is empty */

@@ -79,11 +79,9 @@ function isUnreleased(sqlite: Database, version: number, steps: readonly string[
   if (version === 0 || version === steps.length) return false
   const found = columnsOf(sqlite)
   if (version > steps.length) return steps === migrations && !found.has('blocks.user_id')
-  const model = new Database(':memory:')
+  using model = new Database(':memory:')
   for (const step of steps.slice(0, version)) model.run(step)
-  const expected = columnsOf(model)
-  model.close()
-  return !expected.isSubsetOf(found)
+  return !columnsOf(model).isSubsetOf(found)
 }
 
 function columnsOf(sqlite: Database): Set<string> {

@@ -25,6 +25,7 @@ export type Connection = {
   /** Writes a page without changing anything, to test whether the disk accepts writes. */
   touch(): void
   close(): void
+  [Symbol.dispose](): void
 }
 
 export const databaseFile = 'hostline.db'
@@ -247,6 +248,9 @@ function configure(sqlite: Database, path: string, synchronous: 'NORMAL' | 'FULL
     orm: createOrm(sqlite),
     touch: () => sqlite.run(`PRAGMA user_version = ${migrations.length}`),
     close: () => sqlite.close(),
+    [Symbol.dispose]() {
+      this.close()
+    },
   }
 }
 
@@ -302,14 +306,12 @@ export function lockDirectory(directory: string, waitMilliseconds: number) {
 export function isInUse(directory: string): boolean {
   const path = join(directory, lockFile)
   if (!existsSync(path)) return false
-  const lock = new Database(path, { readonly: true })
+  using lock = new Database(path, { readonly: true })
   try {
     lock.query('SELECT 1 FROM sqlite_schema').get()
     return false
   } catch (error) {
     return (error as { code?: string }).code === 'SQLITE_BUSY'
-  } finally {
-    lock.close()
   }
 }
 

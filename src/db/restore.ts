@@ -128,21 +128,16 @@ async function stage(file: string, staged: string) {
   }
   await unseal(staged)
   intoOneFile(staged, file)
-  const database = new Database(staged)
-  try {
-    letOldShrink(database, Number.POSITIVE_INFINITY)
-  } finally {
-    database.close()
-  }
+  using database = new Database(staged)
+  letOldShrink(database, Number.POSITIVE_INFINITY)
 }
 
 /** Renames a database within its directory. Its wal is checkpointed into it first, because SQLite must never apply the
  *  old wal to a new database. A wal that cannot be checkpointed is kept beside it. */
 export function keepAside(path: string, aside: string) {
   try {
-    const old = new Database(path)
+    using old = new Database(path)
     old.run('PRAGMA wal_checkpoint(TRUNCATE)')
-    old.close()
   } catch {
     // A damaged database may be the reason for the restore.
   }

@@ -8,35 +8,27 @@ const hashCharacters = 64
 const pageSizeOffset = 16
 
 export async function seal(path: string): Promise<void> {
-  const file = await open(path, 'r+')
-  try {
-    const { size } = await file.stat()
-    const page = Buffer.alloc(await readPageSize(file))
-    page.write(mark + (await hashOf(file, size)))
-    await file.write(page, 0, page.length, size)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  await using file = await open(path, 'r+')
+  const { size } = await file.stat()
+  const page = Buffer.alloc(await readPageSize(file))
+  page.write(mark + (await hashOf(file, size)))
+  await file.write(page, 0, page.length, size)
+  await file.sync()
 }
 
 /** @throws Error when the pages are not those that were sealed */
 export async function unseal(path: string): Promise<void> {
-  const file = await open(path, 'r+')
-  try {
-    const { size } = await file.stat()
-    const end = size - (await readPageSize(file))
-    const text = Buffer.alloc(mark.length + hashCharacters)
-    if (end <= 0) return
-    await file.read(text, 0, text.length, end)
-    if (!text.toString('latin1').startsWith(mark)) return
-    if (text.toString('latin1', mark.length) !== (await hashOf(file, end))) {
-      throw new Error('it is damaged: its content has changed since it was made')
-    }
-    await file.truncate(end)
-  } finally {
-    await file.close()
+  await using file = await open(path, 'r+')
+  const { size } = await file.stat()
+  const end = size - (await readPageSize(file))
+  const text = Buffer.alloc(mark.length + hashCharacters)
+  if (end <= 0) return
+  await file.read(text, 0, text.length, end)
+  if (!text.toString('latin1').startsWith(mark)) return
+  if (text.toString('latin1', mark.length) !== (await hashOf(file, end))) {
+    throw new Error('it is damaged: its content has changed since it was made')
   }
+  await file.truncate(end)
 }
 
 /** https://www.sqlite.org/fileformat.html, 1.3.2 */
