@@ -14,7 +14,7 @@ import { verifyBeside } from '../src/cli/replica.ts'
 import { readConfig } from '../src/config.ts'
 import { lockDirectory } from '../src/db/open.ts'
 import { createLog } from '../src/lib/log.ts'
-import { parsePosition } from '../src/replication/log.ts'
+import { decodeEntry, encodeEntry, parsePosition } from '../src/replication/log.ts'
 import { agreedOf, openNode } from '../src/replication/node.ts'
 import { joinReplication } from '../src/replication/replication.ts'
 import { createTestClock } from './support/clock.ts'
@@ -330,6 +330,18 @@ describe.concurrent('check', () => {
     const environment = { REPLICA_S3_URL: store.url, ...patient, ...environmentOf(store) }
     const { out } = await hostline(['check'], folder.path, { environment })
     expect(out).toMatch(expected)
+  })
+
+  test('finds a clock that is behind that of the leader', async () => {
+    await using store = await startObjectStore()
+    using folder = temporaryDirectory()
+    const environment = { REPLICA_S3_URL: store.url, ...patient }
+    await beginElsewhere({ ...environment, REPLICA_PAIR: 'true' })
+    const [key = ''] = store.keys('log/')
+    const { entry } = await decodeEntry(store.get(key) ?? Buffer.of())
+    store.put(key, await encodeEntry({ ...entry, at: Date.now() + 300_000 }))
+    const { out } = await hostline(['check'], folder.path, { environment })
+    expect(out).toMatch(/^warn {3}replication: .*Z, which is still to come: the clock of one/m)
   })
 
   testAtLength(

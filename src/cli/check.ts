@@ -29,6 +29,8 @@ import { readJsonOption, type Terminal } from './terminal.ts'
 
 const snapshotSubject = 'last snapshot'
 const leastFreeBytes = 256 * 1_024 * 1_024
+/** The difference of clocks that access tokens survive. */
+const toleratedMilliseconds = 5_000
 
 /** A problem fails the check, a warning does not. */
 type Finding = {
@@ -153,11 +155,13 @@ function checkLog(own: Node, head: Head): Finding {
   }
   const did = kind === 'release' ? 'released the lead' : 'wrote the newest entry'
   const detail = `${node} ${did} at ${isoTime(at)}`
-  const isSilent = pair && Date.now() - at > 2 * lease
-  const warning = isSilent
-    ? `${detail}, and no standby has taken over`
-    : differenceOf(settings, head.entry)
-  return { subject: 'replication', detail, warning }
+  const age = Date.now() - at
+  const finding = (warning?: string) => ({ subject: 'replication', detail, warning })
+  if (age < -toleratedMilliseconds) {
+    return finding(`${detail}, which is still to come: the clock of one machine is wrong`)
+  }
+  if (pair && age > 2 * lease) return finding(`${detail}, and no standby has taken over`)
+  return finding(differenceOf(settings, head.entry))
 }
 
 async function checkSnapshot(node: Node, head: Head): Promise<Finding> {
