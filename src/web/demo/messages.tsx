@@ -22,7 +22,7 @@ import { errorText } from '../kit/errors.ts'
 import { MessageFiles } from '../kit/file-link.tsx'
 import { dayHeading } from '../kit/format.ts'
 import { useKeptPlace } from '../kit/kept-place.ts'
-import { Empty, Loading } from '../kit/states.tsx'
+import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { texts } from '../kit/texts.tsx'
 import { TimeOfDay } from '../kit/time.tsx'
 import { useMe } from './session.ts'
@@ -51,6 +51,9 @@ export function MessageList({ thread, conversationId }: MessageListProps) {
       <div class="messages">
         {thread.hasMore && <EarlierButton thread={thread} />}
         {status === 'loading' && <Loading rows={6} />}
+        {status === 'failed' && messages.length === 0 && (
+          <Failure error={thread.error} retry={thread.reload} />
+        )}
         {isEmpty && <Empty icon={MessageCircle} title={text.nothingSaid} />}
         {messages.map((message, index) => (
           <Fragment key={message.id}>

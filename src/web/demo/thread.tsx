@@ -5,7 +5,7 @@ import { openThread, type Used } from '../../../client/src/state.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { IconButton } from '../kit/button.tsx'
 import { isComposing } from '../kit/field.tsx'
-import { Failure, Loading } from '../kit/states.tsx'
+import { Loading } from '../kit/states.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
 import { useDraft } from './drafts.ts'
@@ -20,18 +20,12 @@ export function ThreadView({ conversationId }: { conversationId: string }) {
   const { client } = useMe()
   const thread = useStore(() => openThread(client, conversationId), [client, conversationId])
   if (!thread) return null
-  const { items, status, error, conversation, isTyping, reload } = thread
+  const { conversation, isTyping } = thread
   const name = conversation?.participant.display_name ?? ''
   return (
     <div class="thread">
       <ThreadHead thread={thread} />
-      {status === 'failed' && items.length === 0 ? (
-        <div class="scroll">
-          <Failure error={error} retry={reload} />
-        </div>
-      ) : (
-        <MessageList thread={thread} conversationId={conversationId} />
-      )}
+      <MessageList thread={thread} conversationId={conversationId} />
       <p class="typing small soft" role="status">
         {isTyping && fill(texts.demo.chat.typing, { name })}
       </p>
