@@ -291,6 +291,38 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     },
   )
 
+  testAtLength(
+    'a file that is stored while its button has the focus leaves it in the form',
+    async () => {
+      const held = Promise.withResolvers<void>()
+      await page.route('**/v1/files', async (route) => {
+        await held.promise
+        await route.continue()
+      })
+      await left.tab('Tickets').click()
+      await left.panel.getByRole('link', { name: 'New ticket' }).click()
+      const file = { name: 'invoice.png', mimeType: 'image/png', buffer: png }
+      await left.panel.locator('input[type=file]').setInputFiles(file)
+      await left.panel.getByRole('button', { name: 'Remove invoice.png' }).focus()
+      held.resolve()
+      await left.panel.locator('textarea:focus').waitFor()
+      await page.unrouteAll()
+    },
+  )
+
+  testAtLength('a new ticket that cannot be sent says so once', async () => {
+    await page.route('**/v1/support/tickets', (route) => route.abort())
+    await left.panel.getByLabel('Subject').fill('Lost')
+    await left.panel.getByLabel('How can support help?').fill('Lost')
+    await left.press('Open the ticket')
+    const failure = page.getByText('The service cannot be reached')
+    await failure.first().waitFor()
+    expect(await failure.count()).toBe(1)
+    await page.unrouteAll()
+    ignoreError(/ERR_FAILED/)
+    await left.panel.getByRole('link', { name: 'Back' }).click()
+  })
+
   testAtLength('a subject from right to left keeps its beginning', async () => {
     const subject = 'فاتورتي الثانية'
     await left.tab('Tickets').click()

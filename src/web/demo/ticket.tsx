@@ -2,8 +2,8 @@ import { SendHorizontal } from 'lucide-preact'
 import { useStore } from '../../../client/src/preact.ts'
 import { openTicket, type Used } from '../../../client/src/state.ts'
 import { ActionButton, Button, IconButton, useAction } from '../kit/button.tsx'
-import { errorText, fieldProblems } from '../kit/errors.ts'
-import { Problem, TextArea, TextField } from '../kit/field.tsx'
+import { fieldProblems } from '../kit/errors.ts'
+import { TextArea, TextField } from '../kit/field.tsx'
 import { FileLink } from '../kit/file-link.tsx'
 import { Select } from '../kit/select.tsx'
 import { Failure, Loading } from '../kit/states.tsx'
@@ -157,7 +157,6 @@ export function NewTicketForm() {
     if (placeOf(side).id === 'new') go(side, 'tickets', id)
   })
   const problems = fieldProblems(creation.error)
-  const hasOtherProblem = creation.error !== undefined && Object.keys(problems).length === 0
   const change = (part: Record<string, string>) => {
     draft.value = { ...draft.value, ...part }
   }
@@ -207,7 +206,6 @@ export function NewTicketForm() {
         onInput={({ currentTarget }) => change({ body: currentTarget.value })}
       />
       <Attached files={uploads.files} removeFile={uploads.removeFile} sending={uploads.sending} />
-      <Problem text={hasOtherProblem ? errorText(creation.error).text : undefined} />
       <div class="row between">
         <AttachButton label={texts.demo.attach} take={uploads.sending.take} />
         <Button submits tone="primary" isBusy={creation.isBusy || uploads.isUploading}>
