@@ -1,5 +1,5 @@
 import { FileWarning, Paperclip, RotateCw, X } from 'lucide-preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Client, UploadedFile } from '../../../client/src/client.ts'
 import { uniqueId } from '../../../client/src/platform.ts'
 import { Button, IconButton, useAction, useIsShown } from './button.tsx'
@@ -86,8 +86,6 @@ type AttachedProps<T extends Shown> = {
 /** Attached files and uploads in progress. */
 export function Attached<T extends Shown>({ files, removeFile, sending }: AttachedProps<T>) {
   const list = useRef<HTMLUListElement>(null)
-  // The pressed button goes.
-  const focusText = () => list.current?.closest('form')?.querySelector('textarea')?.focus()
   if (files.length + (sending?.uploads.length ?? 0) === 0) return null
   return (
     <ul class="attached" aria-label={texts.kit.attachments} ref={list}>
@@ -100,14 +98,14 @@ export function Attached<T extends Shown>({ files, removeFile, sending }: Attach
             icon={X}
             label={fill(texts.kit.removeFile, { name: file.file_name })}
             onClick={() => {
-              focusText()
+              focusText(list.current)
               removeFile(file)
             }}
           />
         </li>
       ))}
       {sending?.uploads.map((upload) => (
-        <UploadView key={upload.id} upload={upload} sending={sending} onPressed={focusText} />
+        <UploadView key={upload.id} upload={upload} sending={sending} />
       ))}
     </ul>
   )
@@ -116,13 +114,20 @@ export function Attached<T extends Shown>({ files, removeFile, sending }: Attach
 type UploadViewProps = {
   upload: Upload
   sending: ReturnType<typeof useUploads>
-  onPressed: () => void
 }
 
-function UploadView({ upload, sending, onPressed }: UploadViewProps) {
+function UploadView({ upload, sending }: UploadViewProps) {
   const { file, sent, problem } = upload
+  const item = useRef<HTMLLIElement>(null)
+  // A passive effect ends after the button is gone.
+  useLayoutEffect(
+    () => () => {
+      if (item.current?.contains(document.activeElement)) focusText(item.current)
+    },
+    [],
+  )
   return (
-    <li class="file">
+    <li class="file" ref={item}>
       {problem === undefined ? <Paperclip /> : <FileWarning />}
       <span class="truncate">{file.name}</span>
       {problem === undefined ? (
@@ -140,7 +145,7 @@ function UploadView({ upload, sending, onPressed }: UploadViewProps) {
             icon={RotateCw}
             label={fill(texts.kit.sendFileAgain, { name: file.name })}
             onClick={() => {
-              onPressed()
+              focusText(item.current)
               sending.retry(upload)
             }}
           />
@@ -149,13 +154,15 @@ function UploadView({ upload, sending, onPressed }: UploadViewProps) {
       <IconButton
         icon={X}
         label={fill(texts.kit.removeFile, { name: file.name })}
-        onClick={() => {
-          onPressed()
-          sending.remove(upload)
-        }}
+        onClick={() => sending.remove(upload)}
       />
     </li>
   )
+}
+
+/** For a button that goes. */
+function focusText(part: Element | null) {
+  part?.closest('form')?.querySelector('textarea')?.focus()
 }
 
 type AttachButtonProps = { label: string; take: (files: File[]) => void; isSingle?: boolean }
