@@ -245,6 +245,8 @@ testAtLength.concurrent(
     const { directory } = place.service
     const environment = { ...process.env, REPLICA_S3_URL: place.store.url }
     await verifyBeside(directory, environment)
+    // It would take another snapshot.
+    await place.service.stop()
     for (const key of place.store.keys('snapshots/')) place.store.delete(key)
     await expect(verifyBeside(directory, environment)).rejects.toThrow(
       'there is nothing to restore',
