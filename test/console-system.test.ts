@@ -491,6 +491,12 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await ofDialog('Ban').click()
     await page.getByText('spam wave').waitFor()
     await expectAccessible(page)
+    // The sentence about the list wraps before the button beside it does.
+    await page.setViewportSize({ width: 900, height: 800 })
+    const [about, add] = await Promise.all(
+      [page.getByText('Nobody registers'), button('Add a ban')].map((part) => part.boundingBox()),
+    )
+    expect(add?.x).toBeGreaterThan((about?.x ?? 0) + (about?.width ?? 0))
     await expectNarrowAccessible(page)
     const body = { email: 'a@spam.example', password }
     const { status } = await call(pages.base, 'POST', '/v1/auth/register', { body })
