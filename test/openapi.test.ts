@@ -163,6 +163,16 @@ describe('the description', () => {
     ])
   })
 
+  test('has a body in every success but 204', async () => {
+    const service = await start()
+    const successes = operationsOf(await describe31(service)).flatMap(({ operation }) =>
+      Object.entries<Json>(operation.responses)
+        .filter(([status]) => /^2/.test(status))
+        .map(([status, { content }]) => [operation.operationId, status, content !== undefined]),
+    )
+    expect(successes.filter(([, status, hasBody]) => hasBody === (status === '204'))).toEqual([])
+  })
+
   test('has one JSON content type, named schemas, an id, security and errors in every operation', async () => {
     const service = await start()
     const document = await describe31(service)

@@ -5,7 +5,7 @@ import { createSchemas, type Json, merged } from './openapi-schemas.ts'
 
 const rateHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
-export type SuccessAnswer = { description: string; headers: Json; content?: JsonContent }
+export type SuccessAnswer = { description: string; headers: Json; content?: Partial<JsonContent> }
 export type JsonContent = { 'application/json': { schema: object } }
 
 type Example = { name: string; change?: Json | undefined }
@@ -29,11 +29,11 @@ export function createComponents() {
   }
 
   function success(answer: SuccessAnswer, isLimited: boolean, example: Example) {
-    const { content: body, ...response } = answer
+    const json = answer.content?.['application/json']
     return {
-      ...response,
-      headers: { ...headers(isLimited), ...response.headers },
-      ...(body && { content: content(body['application/json'].schema, example) }),
+      ...answer,
+      headers: { ...headers(isLimited), ...answer.headers },
+      ...(json && { content: content(json.schema, example) }),
     }
   }
 

@@ -32,7 +32,7 @@ type Tag = keyof typeof tags
 type Preset = { access: Access; limit?: RouteLimit; scope?: ServiceScope; confirm?: Confirmation }
 
 type Described = {
-  /** The schema of the success response by status; null for an empty body. */
+  /** The schema of the success response by status; null for an empty body, or one of `media`. */
   [status: number]: TSchema | null
 } & More
 
@@ -45,6 +45,8 @@ type More = {
   successHeaders?: Record<string, { description: string; schema: { type: 'string' } }>
   /** Fields of the response example that differ from the example of its schema. */
   example?: object
+  /** The body of a success response that is no JSON. */
+  media?: Record<string, { schema: object }>
   maxFileBytes?: number
 }
 
@@ -96,7 +98,7 @@ export const forCommands = (status = 200) => ({
 // The form that the swagger plugin passes through; `openapi.ts` completes it.
 function detailOf(text: string, described: Described) {
   const { errors = [], query, required, headers, successHeaders = {}, ...others } = described
-  const { example, maxFileBytes, ...success } = others
+  const { example, media, maxFileBytes, ...success } = others
   const responses = Object.fromEntries(
     Object.entries(success).map(([status, schema]) => [
       status,
@@ -104,6 +106,7 @@ function detailOf(text: string, described: Described) {
         description: statusTexts[Number(status)] ?? status,
         headers: successHeaders,
         ...(schema && { content: { 'application/json': { schema } } }),
+        ...(media && status.startsWith('2') && { content: media }),
       },
     ]),
   )

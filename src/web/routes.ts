@@ -64,7 +64,11 @@ export function webRoutes(options: WebRoutesOptions) {
       uncounted(
         'getMetrics',
         'Shows metrics as Prometheus text. Needs `METRICS_TOKEN` as bearer token. Without that setting, only requests from the same machine are answered.',
-        { 200: null, errors: ['token_missing', 'token_invalid'] },
+        {
+          200: null,
+          media: { 'text/plain': { schema: { type: 'string' } } },
+          errors: ['token_missing', 'token_invalid'],
+        },
       ),
     )
 }

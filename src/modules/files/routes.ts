@@ -117,6 +117,7 @@ const readable = anybody(
     200: null,
     206: null,
     304: null,
+    media: { '*/*': { schema: { type: 'string', format: 'binary' } } },
     query: {
       w: OneOf(thumbnailWidths.map(String), {
         description:
