@@ -87,7 +87,8 @@ function Frame() {
     >
       {toasts.value.map((shown) => (
         <div class="toast row" key={shown.id}>
-          <span>{shown.text}</span>
+          {/* What can be undone names something long at its end. */}
+          <span class={shown.undo && 'clamped'}>{shown.text}</span>
           {shown.undo && (
             <button
               type="button"
