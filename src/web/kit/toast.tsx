@@ -87,7 +87,7 @@ function Frame() {
     >
       {toasts.value.map((shown) => (
         <div class="toast row" key={shown.id}>
-          {/* What can be undone names something long at its end. */}
+          {/* A change that can be undone names its ticket, whose subject may be long. */}
           <span class={shown.undo && 'clamped'}>{shown.text}</span>
           {shown.undo && (
             <button
