@@ -147,12 +147,12 @@ describe.concurrent('a bucket', () => {
       place.store.faults.beforePut = (key) => {
         if (key.startsWith('snapshots/')) place.store.faults.errors = 1
       }
-      const pair = { REPLICA_PAIR: 'true', REPLICA_LEASE: '1', PORT: '0' }
-      const environment = { ...place.environmentOf(byBucket), ...pair }
-      expect(await hostline(['serve'], place.directory('a'), { environment })).toMatchObject({
-        exitCode: 1,
-        err: 'hostline: unavailable: the bucket stores nothing',
-      })
+      const environment = { ...byBucket.environment, REPLICA_PAIR: 'true', REPLICA_LEASE: '1' }
+      // In a process of its own, which a refused start ends with all that it began.
+      const options = { dataDir: place.directory('a'), bucket: place.store.url, environment }
+      await using node = await startNode(options)
+      expect(await node.exited).toBe(1)
+      await node.says('hostline: unavailable: the bucket stores nothing\n')
     },
   )
 
