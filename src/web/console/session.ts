@@ -136,7 +136,7 @@ export function goLive() {
   ])
 }
 
-const refusalOf = (error: unknown) =>
+export const refusalOf = (error: unknown) =>
   error instanceof ApiError && error.status === 403 ? error.reason : undefined
 
 function noteMissingRight(error: unknown): never {

@@ -11,7 +11,7 @@ import { Failure, Loading } from '../../kit/states.tsx'
 import { texts } from '../../kit/texts.tsx'
 import { toast } from '../../kit/toast.tsx'
 import { mutate, patch, useQuery } from '../data.ts'
-import { logout, needsFactor } from '../session.ts'
+import { logout, needsFactor, refusalOf } from '../session.ts'
 
 const words = texts.console.account.factor
 
@@ -119,7 +119,12 @@ function SetUp({ onDone, onCancel }: { onDone: () => void; onCancel?: () => void
   const [error, setError] = useState<unknown>()
   function start() {
     setError(undefined)
-    mutate('POST /v1/auth/totp', {}).then(setSecret, setError)
+    mutate('POST /v1/auth/totp', {}).then(setSecret, fail)
+  }
+  function fail(problem: unknown) {
+    // The dialog that asks for the password was cancelled.
+    if (onCancel && refusalOf(problem) === 'confirm_required') onCancel()
+    else setError(problem)
   }
   useEffect(start, [])
   if (codes) return <RecoveryCodes codes={codes} onKept={onDone} />
