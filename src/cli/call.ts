@@ -14,7 +14,7 @@ import { type Command, printList, Refusal, readJsonOption, type Terminal } from 
 export type Call = <Answer = void>(method: string, path: string, body?: object) => Promise<Answer>
 
 type Send = (request: Request) => Promise<Response>
-type ServiceConnection = { send: Send; close: () => Promise<void> }
+type ServiceConnection = AsyncDisposable & { send: Send }
 
 const startDeadlineMilliseconds = 30_000
 
@@ -24,12 +24,8 @@ const startDeadlineMilliseconds = 30_000
 export async function withService(terminal: Terminal, work: (call: Call) => Promise<void>) {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   mustExist(config.dataDir)
-  const { send, close } = await connect(config, terminal)
-  try {
-    await work(callThrough(send, terminal))
-  } finally {
-    await close()
-  }
+  await using connection = await connect(config, terminal)
+  await work(callThrough(connection.send, terminal))
 }
 
 /** Retries both ways, because a server that is starting or stopping holds the directory without responding. */
@@ -37,7 +33,7 @@ async function connect(config: Config, terminal: Terminal): Promise<ServiceConne
   const unix = join(config.dataDir, socketFile)
   const overSocket: ServiceConnection = {
     send: (it) => fetch(it, { unix }).catch(hasStopped),
-    close: async () => {},
+    async [Symbol.asyncDispose]() {},
   }
   const deadline = performance.now() + startDeadlineMilliseconds
   for (;;) {
@@ -86,7 +82,7 @@ async function openHere(config: Config, terminal: Terminal): Promise<ServiceConn
     if (answer.status >= 500 && failure !== undefined) throw failure
     return answer
   }
-  return { send, close }
+  return { send, [Symbol.asyncDispose]: close }
 }
 
 /** The runtime's `userInfo` knows USER alone, which cron does not set. A user of a container has no name. */

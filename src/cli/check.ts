@@ -209,9 +209,8 @@ function checkDisk({ dataDir: directory, minFreeBytes }: Config): Finding {
 }
 
 function checkDatabase(directory: string, config: Config, hasSnapshot: boolean): Finding[] {
-  let connection: Connection | undefined
   try {
-    connection = openToInspect(directory)
+    using connection = openToInspect(directory)
     const audit = createAuditTrail(connection.orm, () => '', systemClock)
     const version = knownVersion(connection.sqlite, connection.path)
     const problem = integrityProblem(connection.sqlite)
@@ -233,8 +232,6 @@ function checkDatabase(directory: string, config: Config, hasSnapshot: boolean):
     ]
   } catch (error) {
     return [{ subject: 'database', problem: (error as Error).message }]
-  } finally {
-    connection?.close()
   }
 }
 

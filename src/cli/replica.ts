@@ -201,14 +201,10 @@ const countedTables = ['users', 'messages', 'tickets', 'files']
 
 /** The numbers of rows in a restored database. */
 function countRows(path: string): Record<string, number> {
-  const database = new Database(path)
-  try {
-    const count = (table: string) =>
-      Number(database.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
-    return Object.fromEntries(countedTables.map((table) => [table, count(table)]))
-  } finally {
-    database.close()
-  }
+  using database = new Database(path)
+  const count = (table: string) =>
+    Number(database.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
+  return Object.fromEntries(countedTables.map((table) => [table, count(table)]))
 }
 
 /** @returns up to which time the bucket has every commit, in ms since the epoch; undefined on a standby */
@@ -229,22 +225,17 @@ const comparedTables = ['users', 'messages', 'tickets']
 /** Compares the rows before a time with those of the leader here, which may have removed some since.
  *  @throws StartError when the bucket lacks some */
 function mustHaveRowsOf({ dataDir }: Node, path: string, before: number) {
-  const own = openToInspect(dataDir)
-  const restored = new Database(path)
-  try {
-    for (const table of comparedTables) {
-      const query = `SELECT count(*) FROM ${table} WHERE id < ?`
-      const [here = 0, there = 0] = [own.sqlite, restored].map((database) =>
-        Number(database.query(query).values(firstIdAt(before))[0]?.[0]),
-      )
-      if (here <= there) continue
-      throw new StartError(
-        `the bucket lacks ${here - there} of the ${table} in ${dataDir}: hostline replica snapshot stores them`,
-      )
-    }
-  } finally {
-    own.close()
-    restored.close()
+  using own = openToInspect(dataDir)
+  using restored = new Database(path)
+  for (const table of comparedTables) {
+    const query = `SELECT count(*) FROM ${table} WHERE id < ?`
+    const [here = 0, there = 0] = [own.sqlite, restored].map((database) =>
+      Number(database.query(query).values(firstIdAt(before))[0]?.[0]),
+    )
+    if (here <= there) continue
+    throw new StartError(
+      `the bucket lacks ${here - there} of the ${table} in ${dataDir}: hostline replica snapshot stores them`,
+    )
   }
 }
 

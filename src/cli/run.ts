@@ -181,9 +181,8 @@ function mustSuit(command: string, terminal: Terminal): void {
 }
 
 function findSqliteVersion(): string {
-  const sqlite = new Database(':memory:')
+  using sqlite = new Database(':memory:')
   const [row] = sqlite.query<{ version: string }, []>('SELECT sqlite_version() AS version').all()
-  sqlite.close()
   return row?.version ?? '0'
 }
 

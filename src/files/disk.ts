@@ -35,21 +35,17 @@ export function createDiskStorage(directory: string): FileStorage {
 
 async function writeBytes(path: string, bytes: Parameters<FileStorage['write']>[1]) {
   // Replaces what a killed process has left of a thumbnail.
-  const file = await open(path, 'w', 0o600)
-  try {
-    let unsyncedBytes = 0
-    for await (const chunk of bytes) {
-      // `writeFile` would block the event loop until the bytes are in the page cache.
-      for (let at = 0; at < chunk.byteLength; ) at += (await file.write(chunk, at)).bytesWritten
-      unsyncedBytes += chunk.byteLength
-      if (unsyncedBytes < syncChunkBytes) continue
-      await paced(() => file.datasync())
-      unsyncedBytes = 0
-    }
-    await paced(() => file.sync())
-  } finally {
-    await file.close()
+  await using file = await open(path, 'w', 0o600)
+  let unsyncedBytes = 0
+  for await (const chunk of bytes) {
+    // `writeFile` would block the event loop until the bytes are in the page cache.
+    for (let at = 0; at < chunk.byteLength; ) at += (await file.write(chunk, at)).bytesWritten
+    unsyncedBytes += chunk.byteLength
+    if (unsyncedBytes < syncChunkBytes) continue
+    await paced(() => file.datasync())
+    unsyncedBytes = 0
   }
+  await paced(() => file.sync())
 }
 
 function unlessMissing(error: unknown): undefined {
@@ -57,6 +53,6 @@ function unlessMissing(error: unknown): undefined {
 }
 
 async function sync(path: string) {
-  const file = await open(path)
-  await paced(() => file.sync()).finally(() => file.close())
+  await using file = await open(path)
+  await paced(() => file.sync())
 }

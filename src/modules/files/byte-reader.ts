@@ -68,7 +68,7 @@ export class ByteReader {
     }
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.chunks.return?.()
   }
 

@@ -15,16 +15,12 @@ export async function* stripMetadata(
   bytes: AsyncIterable<Uint8Array>,
   facts: ImageFacts,
 ): AsyncGenerator<Uint8Array> {
-  const reader = new ByteReader(bytes)
-  try {
-    const head = await reader.take(12)
-    reader.putBack(head)
-    const strip = formatOf(head.toString('latin1'))
-    yield* strip ? joinSmall(strip(reader, facts)) : reader.pass()
-    await reader.skip()
-  } finally {
-    await reader.close()
-  }
+  await using reader = new ByteReader(bytes)
+  const head = await reader.take(12)
+  reader.putBack(head)
+  const strip = formatOf(head.toString('latin1'))
+  yield* strip ? joinSmall(strip(reader, facts)) : reader.pass()
+  await reader.skip()
 }
 
 function formatOf(head: string): Strip | undefined {
