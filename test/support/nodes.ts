@@ -1,5 +1,5 @@
 import { executable } from './executable.ts'
-import { freePort } from './process.ts'
+import { collect, freePort } from './process.ts'
 import { waitFor } from './wait.ts'
 
 type NodeOptions = {
@@ -28,12 +28,12 @@ export async function startNode({ dataDir, bucket, args = [], ...options }: Node
     stderr: 'pipe',
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    void (async () => {
-      const decoder = new TextDecoder()
-      for await (const chunk of stream) output += decoder.decode(chunk, { stream: true })
-    })()
-  }
+  const streams = [child.stdout, child.stderr].map((stream) =>
+    collect(stream, (text) => {
+      output += text
+    }),
+  )
+  const exited = Promise.all([child.exited, ...streams]).then(([code]) => code)
   const base = `http://127.0.0.1:${port}`
   const isReady = () =>
     fetch(`${base}/readyz`)
@@ -45,7 +45,8 @@ export async function startNode({ dataDir, bucket, args = [], ...options }: Node
     port,
     dataDir,
     pid: child.pid,
-    exited: child.exited,
+    /** Resolves when the output is whole. */
+    exited,
     /** Log lines and errors so far. */
     output: () => output,
     isReady,
@@ -59,7 +60,7 @@ export async function startNode({ dataDir, bucket, args = [], ...options }: Node
       ),
     async end(signal: NodeJS.Signals = 'SIGKILL') {
       child.kill(signal)
-      return await child.exited
+      return await exited
     },
     signal: (signal: NodeJS.Signals) => child.kill(signal),
     async [Symbol.asyncDispose]() {

@@ -38,6 +38,7 @@ export async function startServer(options: Options = {}) {
     stderr: 'pipe',
   })
   let output = ''
+  const ended = Promise.withResolvers<number>()
   const port = await new Promise<number>((resolve, reject) => {
     const out = collect(child.stdout, (text) => {
       output += text
@@ -47,19 +48,20 @@ export async function startServer(options: Options = {}) {
     const errors = collect(child.stderr, (text) => {
       output += text
     })
-    void Promise.all([child.exited, out, errors]).then(([code]) =>
-      reject(new Error(`the server ended with ${code}: ${output}`)),
-    )
+    ended.resolve(Promise.all([child.exited, out, errors]).then(([code]) => code))
+    void ended.promise.then((code) => reject(new Error(`the server ended with ${code}: ${output}`)))
   })
+  const { promise: exited } = ended
 
   return {
     base: `http://127.0.0.1:${port}`,
     output: () => output,
     pid: child.pid,
-    exited: child.exited,
+    /** Resolves when the output is whole. */
+    exited,
     kill: (signal: 'SIGKILL' | 'SIGTERM') => {
       child.kill(signal)
-      return child.exited
+      return exited
     },
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
@@ -87,7 +89,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void) {
+export async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void) {
   const decoder = new TextDecoder()
   for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }))
 }
