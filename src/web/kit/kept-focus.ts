@@ -15,7 +15,8 @@ export function keepFocus(): void {
   document.addEventListener('focusin', ({ target }) => {
     if (!(target instanceof Element)) return
     focused = target
-    if (target !== fallback) fallback = undefined
+    // A modal dialog gives the focus back.
+    if (target !== fallback && !target.closest('dialog')) fallback = undefined
     around = []
     for (let part = target.parentElement; part; part = part.parentElement)
       if (part.matches('[tabindex]')) around.push(part)
