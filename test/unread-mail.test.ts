@@ -514,6 +514,24 @@ test('a notification is mailed although its job met a failing mail about one tha
   expect(all.mailed()).toEqual([['word2']])
 })
 
+test('a notification is mailed although the disk was full when the mail server refused it', async () => {
+  await using all = await startNotifying()
+  await all.settle()
+  const { sqlite, log } = all.service()
+  const held = all.hold()
+  await all.notify('word1')
+  all.clock.advance(4 * minute)
+  await held.reached()
+  sqlite.run('PRAGMA query_only = ON')
+  all.setAway(true)
+  held.release()
+  await waitFor(() => log().includes('the outcome of a job could not be stored yet'))
+  sqlite.run('PRAGMA query_only = OFF')
+  all.setAway(false)
+  await all.pass(60)
+  expect(all.mailed()).toEqual([['word1']])
+})
+
 testAtLength.each([
   ['unread_mail', /^New messages: /],
   ['notification_mail', /^Support has answered/],

@@ -407,7 +407,7 @@ export function createMailJob(core: Core, parts: NotificationParts) {
 
   const mailUnread: JobHandler<'notification_mail'> = async (
     { user_id: userId, notification_id },
-    { id, deliver },
+    { id, deliver, withOutcome },
   ) => {
     const claimed = await write(() => claim(userId, notification_id))
     if (!claimed) return undefined
@@ -417,8 +417,10 @@ export function createMailJob(core: Core, parts: NotificationParts) {
     try {
       await deliver({ userId, channel: 'email' }, () => mailer.send(mailOf(person, unread, id)))
     } catch (error) {
-      // Not with the outcome: the user's next job begins before that is stored, and would take them for mailed.
-      await write(() => store.updateMailed(userId, unread, null))
+      const release = () => store.updateMailed(userId, unread, null)
+      // Not with the outcome, unless the disk is full: the user's next job begins before that is stored, and would take them
+      // for mailed.
+      await write(release).catch(() => withOutcome(release))
       throw error
     }
     return undefined
