@@ -200,8 +200,8 @@ const mutations: Mutation[] = [
   {
     name: 'access tokens outlive their session',
     file: `${accounts}/sign-in/session-store.ts`,
-    from: 'FROM sessions WHERE id = ? AND user_id = ? AND revoked_at IS NULL`',
-    to: 'FROM sessions WHERE id = ? AND user_id = ?`',
+    from: 'WHERE s.id = ? AND s.user_id = ? AND s.revoked_at IS NULL AND u.disabled_at IS NULL`',
+    to: 'WHERE s.id = ? AND s.user_id = ? AND u.disabled_at IS NULL`',
   },
   {
     name: 'devices outlive their session',

@@ -47,6 +47,22 @@ describe('the file', () => {
   })
 })
 
+describe('a statement', () => {
+  // SQLite itself prefers the table whose compared value is not 1, and makes a limit a constant of the program.
+  test.each([
+    { how: 'QUERY PLAN', which: 'WHERE c.title = ?1 AND r.body = ?2' },
+    { how: 'QUERY PLAN', which: 'WHERE c.title IS ?1 AND r.body IS ?2' },
+    { how: '', which: 'LIMIT ?1 OFFSET ?2' },
+  ])('is planned once, whatever its values: $which', async ({ how, which }) => {
+    await using service = await startService()
+    const statement = service.sqlite.prepare<object, [number, number]>(
+      `EXPLAIN ${how} SELECT c.id FROM canned_replies c JOIN reports r ON c.id = r.id ${which}`,
+    )
+    const [first, second] = [statement.all(1, 5), statement.all(5, 1)]
+    expect(second).toEqual(first as object[])
+  })
+})
+
 describe('migrations', () => {
   test('every generated file is embedded, in order', () => {
     const journal = JSON.parse(readFileSync(join(drizzleFolder, 'meta/_journal.json'), 'utf8'))

@@ -8,10 +8,12 @@ export function watchRuns(onRun: () => void) {
   wrap(Database.prototype, ['exec', 'run'], onRun)
 }
 
-/** The SQL of every statement prepared from now on, on any connection of this thread. */
+/** The SQL of every statement prepared from now on, on any connection of this thread, as it stands in the source. */
 export function recordStatements(): ReadonlySet<string> {
   const texts = new Set<string>()
-  wrap(Database.prototype, ['exec', 'prepare', 'query', 'run'], (text) => texts.add(String(text)))
+  wrap(Database.prototype, ['exec', 'prepare', 'query', 'run'], (text) =>
+    texts.add(String(text).replaceAll('+?', '?')),
+  )
   return texts
 }
 

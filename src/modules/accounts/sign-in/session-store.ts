@@ -38,16 +38,14 @@ export function createSessionStore({ orm, clock, config }: Core) {
     config.adminTotp === 'optional'
       ? '1'
       : `EXISTS (SELECT 1 FROM totp_factors f
-         WHERE f.user_id = sessions.user_id AND confirmed_at IS NOT NULL)`
-  // Subqueries take a tenth of the time of a join.
+         WHERE f.user_id = u.id AND confirmed_at IS NOT NULL)`
   const access = sqlite.prepare<
-    { role: Role | null; isVerified: number; isSecured: number; isByPlatform: number },
+    { role: Role; isVerified: number; isSecured: number; isByPlatform: number },
     [string, string]
   >(
-    `SELECT (SELECT role FROM users WHERE id = user_id AND disabled_at IS NULL) AS role,
-       (SELECT email_verified FROM users WHERE id = user_id) AS isVerified,
-       ${isSecured} AS isSecured, is_by_platform AS isByPlatform
-     FROM sessions WHERE id = ? AND user_id = ? AND revoked_at IS NULL`,
+    `SELECT role, email_verified AS isVerified, ${isSecured} AS isSecured, is_by_platform AS isByPlatform
+     FROM sessions s JOIN users u ON u.id = s.user_id
+     WHERE s.id = ? AND s.user_id = ? AND s.revoked_at IS NULL AND u.disabled_at IS NULL`,
   )
   const consume = sqlite.prepare<{ sessionId: string }, [string, number, string | null]>(
     `UPDATE refresh_tokens SET consumed_at = ?2, key_hash = ?3
@@ -99,7 +97,7 @@ export function createSessionStore({ orm, clock, config }: Core) {
     /** The user of verified claims; undefined if they are deleted or disabled, or the session has ended. */
     findPrincipal(claims: AccessClaims): UserPrincipal | undefined {
       const found = access.get(claims.sessionId, claims.userId)
-      if (!found?.role) return undefined
+      if (!found) return undefined
       const { role, isVerified, isSecured, isByPlatform } = found
       const mayAdminister = role === 'admin' && isSecured === 1
       const mayUseExternalIds = isByPlatform === 1
