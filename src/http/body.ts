@@ -24,9 +24,8 @@ export function guardLength({ headers }: Request, maxFileBytes?: number): void {
 /** @param onSlow called when the body took long to arrive: earlier checks may no longer hold
  *  @throws validation_error (`body`) · body_too_large (413), for a streamed body as soon as the limit is exceeded */
 export async function readJson(request: Request, onSlow: () => void): Promise<unknown> {
-  if (!request.body) return undefined
   const startedAt = performance.now()
-  const bytes = await readBytes(request.body, request)
+  const bytes = await readBytes(request)
   const isSlow = performance.now() - startedAt > slowMilliseconds
   const value = parse(bytes, request.headers.get('content-type'))
   if (isSlow) onSlow()
@@ -35,7 +34,7 @@ export async function readJson(request: Request, onSlow: () => void): Promise<un
 
 /** @throws validation_error (`body`): incomplete · body_too_large (413) */
 export async function readForm(request: Request) {
-  const bytes = request.body ? await readBytes(request.body, request) : new Uint8Array()
+  const bytes = await readBytes(request)
   const headers = { 'content-type': request.headers.get('content-type') ?? '' }
   return new Response(bytes, { headers }).formData().catch(() => new FormData())
 }
@@ -67,9 +66,10 @@ function isDeeperThan(max: number, text: string): boolean {
   return depth > max
 }
 
-async function readBytes(body: ReadableStream<Uint8Array>, request: Request) {
+async function readBytes(request: Request) {
   try {
-    return request.headers.has('content-length') ? await request.bytes() : await readBounded(body)
+    if (request.headers.has('content-length')) return await request.bytes()
+    return request.body ? await readBounded(request.body) : new Uint8Array()
   } catch (cause) {
     throw cause instanceof AppError ? cause : invalidBody(cause)
   }
