@@ -214,12 +214,18 @@ describe('a ban', () => {
     expect(await register('x@brief.example')).toEqual([201, null])
   })
 
+  const noNetwork = 'must be a network such as 192.0.2.0/24, at most a /8 or an IPv6 /16'
+
   test.each([
-    [{ kind: 'mail_domain', value: 'not a domain' }, 'value', 'is not valid'],
-    [{ kind: 'address', value: 'nobody' }, 'value', 'is not valid'],
-    [{ kind: 'network', value: '10.0.0.0/33' }, 'value', 'is not valid'],
-    [{ kind: 'network', value: '64.0.0.0/7' }, 'value', 'is not valid'],
-    [{ kind: 'network', value: '2000::/15' }, 'value', 'is not valid'],
+    [
+      { kind: 'mail_domain', value: 'not a domain' },
+      'value',
+      'must be a domain such as spam.example',
+    ],
+    [{ kind: 'address', value: 'nobody' }, 'value', 'must be a valid e-mail address'],
+    [{ kind: 'network', value: '10.0.0.0/33' }, 'value', noNetwork],
+    [{ kind: 'network', value: '64.0.0.0/7' }, 'value', noNetwork],
+    [{ kind: 'network', value: '2000::/15' }, 'value', noNetwork],
     [{ kind: 'network', value: '192.88.99.7/24' }, 'value', 'must not cover an admin'],
     [
       { kind: 'network', value: '192.0.2.128/25' },

@@ -62,6 +62,8 @@ export const banView = ({ createdAt, until, ...row }: BanRow): Static<typeof Ban
 /** A network is parsed when it is first compared. */
 const loaded = (row: BanRow) => ({ ...row, network: lazy(() => parseNetwork(row.value)) })
 
+const formOf = { mail_domain: 'domain', address: 'email', network: 'network' } as const
+
 const examinedPerWrite = 500
 
 const loopback = ['127.0.0.1', '::1']
@@ -149,7 +151,7 @@ export function createBans(core: Core, parts: AccountParts) {
     async add({ kind, reason = null, ...given }: Static<typeof NewBan>, by: By): Promise<BanRow> {
       const value = stored(kind, given.value)
       const until = parseTime(given.until ?? '') ?? null
-      if (value === undefined) throw invalidField('value', 'invalid')
+      if (value === undefined) throw invalidField('value', formOf[kind])
       mustSpareOurs(kind, value, by.ip)
       if (until !== null && until <= clock.now()) throw invalidField('until', 'in_the_past')
       const row = await write(() => {
