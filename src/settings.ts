@@ -130,7 +130,11 @@ export const definitions = {
           }),
         ),
       },
-      { title: 'Links', additionalProperties: false },
+      {
+        title: 'Links',
+        additionalProperties: false,
+        examples: [{ home: 'https://app.example.com/inbox' }],
+      },
     ),
     () => ({}),
     'Where mails and pushes lead: `{"conversation", "ticket", "notification", "home"}`, each https or the app’s own scheme, with `{id}`.',

@@ -224,8 +224,9 @@ describe('hostline settings', () => {
   test.each([
     [['set', 'accent', 'red'], 'accent must be a colour such as #1d4ed8'],
     [['set', 'colour', 'red'], 'the key must be one of platform_name, '],
-    [['set', 'links', '{'], 'links must be JSON'],
-    [['set', 'ticket_retention_days', 'soon'], 'ticket_retention_days must be JSON'],
+    [['set', 'links', '{'], 'must be JSON such as {"home":"https://app.example.com/inbox"}'],
+    [['set', 'texts', 'x'], 'must be JSON such as {"verify_email":{"en":{"subject":"Welcome to '],
+    [['set', 'ticket_retention_days', 'soon'], 'ticket_retention_days must be JSON such as 0'],
     [['set', 'accent'], 'settings set KEY VALUE'],
     [['unset', 'accent'], 'settings list or set'],
   ])('%j is wrong usage', async (args, message) => {

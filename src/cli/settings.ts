@@ -40,11 +40,12 @@ async function set([key, text, ...rest]: string[], terminal: Terminal) {
 /** An empty value is the default. Numbers and objects are JSON, everything else is taken as it is. */
 function parse(name: SettingName, text: string): unknown {
   if (text === '') return null
-  const isText = !['Integer', 'Object'].includes(definitions[name].schema[Kind])
+  const { [Kind]: kind, examples } = definitions[name].schema
+  const isText = !['Integer', 'Object'].includes(kind)
   try {
     return isText ? text : JSON.parse(text)
   } catch {
-    throw wrongUsage(`${name} must be JSON`)
+    throw wrongUsage(`${name} must be JSON such as ${JSON.stringify(examples[0])}`)
   }
 }
 
