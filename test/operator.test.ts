@@ -400,6 +400,18 @@ describe('admins', () => {
     expect([own.status, own.headers.get('x-error-reason')]).toEqual([409, 'last_admin'])
   })
 
+  test('a reset says whether somebody gets the mail', async () => {
+    await using mail = await startMailServer()
+    await using service = await startService({ environment: { SMTP_URL: mail.url } })
+    const { email } = await service.register('ada')
+    const answer = await command(`user reset ${email}`, service)
+    expect(answer).toMatchObject({ out: `${email} gets a link for a new password` })
+    await command(`user disable ${email}`, service)
+    const refused = await command(`user reset ${email}`, service)
+    const err = `hostline: ${email} is disabled and gets no mail`
+    expect(refused).toEqual({ exitCode: 1, out: '', err })
+  })
+
   test('can do so on the command line, too', async () => {
     await using people = await openPeople()
     const { service, ada, clock } = people

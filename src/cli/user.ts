@@ -6,6 +6,7 @@ import { normalizeEmail } from '../lib/text.ts'
 import { roles } from '../lib/vocabulary.ts'
 import type { AccessUpdate, ManagedUser, PurgeCounts, Session } from '../modules/accounts/model.ts'
 import type { Delivery as UserDelivery } from '../modules/notifications/model.ts'
+import type { SystemState } from '../modules/operator/model.ts'
 import { type Call, listAll, withService } from './call.ts'
 import {
   type Command,
@@ -39,7 +40,7 @@ export const user = withActions('user', {
   logout: requesting('DELETE', '/sessions', 'is logged out on every device'),
   delete: requesting('DELETE', '', 'is removed; their data is deleted while the server runs'),
   purge,
-  reset: requesting('POST', '/password-reset', 'gets a link for a new password'),
+  reset,
   'totp-off': requesting('DELETE', '/totp', 'logs in with only the password', mustHaveTotp),
   list,
 })
@@ -67,6 +68,20 @@ function purge(args: string[], terminal: Terminal) {
     const counts = await call<PurgeCounts>('GET', `/v1/admin/users/${id}/purge`)
     const rows = Object.entries(counts).map(([what, count]) => ({ what, count }))
     printList(terminal, ['what', 'count'], rows)
+  })
+}
+
+function reset(args: string[], terminal: Terminal) {
+  return withUser(args, terminal, async (call, user) => {
+    const { id, email, disabled } = user
+    if (disabled) throw new StartError(`${email} is disabled and gets no mail`)
+    await call('POST', `/v1/admin/users/${id}/password-reset`).catch(refusedFor(user))
+    const { mail } = await call<SystemState>('GET', '/v1/admin/system')
+    terminal.out(
+      mail.configured
+        ? `${email} gets a link for a new password`
+        : `SMTP_URL is not set: the server only logs the mail to ${email}, without the link over https`,
+    )
   })
 }
 
