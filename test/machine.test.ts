@@ -286,13 +286,13 @@ test('a failure of the system ends a command with one line that names the file',
   })
 })
 
-test.each(['backup.db', 's3'])(
-  'a restore of %s without DATA_DIR makes no directory where one happens to stand',
-  async (source) => {
+test.each(['restore backup.db', 'restore s3', 'replica verify'])(
+  '%s without DATA_DIR makes no directory where one happens to stand',
+  async (line) => {
     using directory = temporaryDirectory()
     const { path } = await executable()
     const where = { cwd: directory.path, env: replicatedTo }
-    const command = Bun.spawnSync([path, 'restore', source], where)
+    const command = Bun.spawnSync([path, ...line.split(' ')], where)
     expect([command.exitCode, command.stderr.toString()]).toEqual([
       1,
       `hostline: there is no ${join(directory.path, 'data')}: set DATA_DIR, or give --env-file\n`,

@@ -1,5 +1,5 @@
 import { afterAll, expect, spyOn, test } from 'bun:test'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'bun'
 import { type Clock, minute } from '../src/lib/clock.ts'
@@ -456,6 +456,7 @@ testAtLength.concurrent(
       1,
       expect.stringContaining('there is no database in'),
     ])
+    expect(readdirSync(place.directory('empty'))).toEqual([])
   },
 )
 

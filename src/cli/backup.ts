@@ -23,7 +23,7 @@ import { type Bucket, type OpenBucket, openBucket } from '../outside/bucket.ts'
 import { findRange, restoreDatabase } from '../replication/follower.ts'
 import { isOfBucket } from '../replication/log.ts'
 import { withService } from './call.ts'
-import { openConfiguredNode } from './replica.ts'
+import { mustBeMeant, openConfiguredNode } from './replica.ts'
 import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
 
 const keptByDefault = 7
@@ -203,12 +203,6 @@ export async function restore(args: string[], terminal: Terminal): Promise<void>
   const adopt = replica && (await adoptionOf(terminal))
   const kept = await restoreFile(operand, dataDir, { ...restoreOptions, whenInPlace: adopt })
   printReplaced(terminal, dataDir, operand, kept)
-}
-
-/** @throws StartError where the database would land below the current directory */
-function mustBeMeant(dataDir: string, { environment }: Terminal) {
-  if (environment['DATA_DIR'] || existsSync(dataDir)) return
-  throw new StartError(`there is no ${dataDir}: set DATA_DIR, or give --env-file`)
 }
 
 /** Without it, a node of a pair would follow and drop the database. A lost bucket must not prevent the restore. */

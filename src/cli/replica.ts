@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Static } from '@sinclair/typebox'
 import { type Environment, readConfig } from '../config.ts'
@@ -39,6 +39,12 @@ export function openConfiguredNode(terminal: Terminal): Node {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   if (!config.replica) throw new StartError('set REPLICA_S3_URL: there is no bucket')
   return openNode(config.dataDir, config.replica, terminalLog(terminal))
+}
+
+/** @throws StartError where data would land below the current directory */
+export function mustBeMeant(dataDir: string, { environment }: Terminal): void {
+  if (environment['DATA_DIR'] || existsSync(dataDir)) return
+  throw new StartError(`there is no ${dataDir}: set DATA_DIR, or give --env-file`)
 }
 
 async function status(args: string[], terminal: Terminal) {
@@ -90,7 +96,11 @@ async function init(args: string[], terminal: Terminal) {
     await withService(terminal, (call) => ask(call, node, 'agreed', agreed))
     return terminal.out(agreedText(agreed))
   }
-  prepareDirectory(node.dataDir)
+  if (!node.hasDatabase()) {
+    throw new StartError(
+      `there is no database in ${node.dataDir}: the first start of the server makes it, and the log`,
+    )
+  }
   const unlock = takeDirectory(node.dataDir)
   try {
     await claim(node, head, { agreed, isForced: values.force === true })
@@ -105,11 +115,6 @@ async function init(args: string[], terminal: Terminal) {
 type Claim = { agreed: Agreed; isForced: boolean }
 
 async function claim(node: Node, head: Head | undefined, { agreed, isForced }: Claim) {
-  if (!node.hasDatabase()) {
-    throw new StartError(
-      `there is no database in ${node.dataDir}: the first start of the server makes it, and the log`,
-    )
-  }
   if (head && !isForced && !isLeader(node, head)) {
     throw new StartError(
       `there is a log, led by ${head.entry.node}: --force replaces it by the database here`,
@@ -166,6 +171,7 @@ async function ask<Answer = void>(call: Call, node: Node, path: string, body?: o
 async function verify(args: string[], terminal: Terminal) {
   const isJson = readJsonOption(args)
   const node = openConfiguredNode(terminal)
+  mustBeMeant(node.dataDir, terminal)
   prepareDirectory(node.dataDir)
   for (const name of readdirSync(node.dataDir)) {
     const [, pid] = verifyDirectory.exec(name) ?? []
