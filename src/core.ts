@@ -47,6 +47,13 @@ export type Purge = {
   ) => { last: string; count: number } | undefined
 }
 
+export type ExportedList = {
+  description: string
+  item: TSchema
+  /** Read while it is streamed. An iterator may yield undefined for a skipped row, so that other work can run. */
+  each: (userId: string) => Iterable<unknown>
+}
+
 export type Module = {
   routes: AnyElysia
   frames?: ClientFrames
@@ -56,9 +63,8 @@ export type Module = {
   /** Loads the data of an event in the form of REST; undefined when the subject was deleted. */
   eventData?: Partial<Record<EventType, (ids: DomainEvent['ids']) => object | undefined>>
   webhooks?: Record<string, TSchema>
-  /** A user's data in this module, by section, read while it is streamed. An iterator may yield undefined for a skipped
-   *  row, so that other work can run. */
-  exportOf?: (userId: string) => Record<string, Iterable<unknown>>
+  /** The lists of a user's export that this module has, by name. */
+  exports?: Record<string, ExportedList>
   /** Removes a user from this module's data, inside the write that deletes the account. */
   forget?: (userId: string) => void
   erase?: Erase

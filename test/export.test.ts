@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { Type } from '@sinclair/typebox'
+import Ajv from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createExports } from '../src/modules/accounts/exports.ts'
 import { createChatStore } from '../src/modules/chat/store.ts'
 import { addFollowers } from './support/audience.ts'
 import { codeOf } from './support/authenticator.ts'
 import { createTestClock } from './support/clock.ts'
+import { upload } from './support/files.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { waitFor, waitOut } from './support/wait.ts'
 
@@ -69,6 +73,57 @@ async function startFull() {
   }
 }
 
+/** A second factor, an external id and a former address. */
+async function addCredentials({ service, clock, ada }: Awaited<ReturnType<typeof startFull>>) {
+  const as = async (method: string, where: string, body?: object) =>
+    (await service.call(method, where, { token: ada.token, body })).body
+  const { secret } = await as('POST', '/v1/auth/totp', { password: 'correct horse' })
+  await as('POST', '/v1/auth/totp/confirm', { code: codeOf(secret, clock.now()) })
+  const hashes = service.sqlite.query<{ hash: string }, []>('SELECT hash FROM recovery_codes')
+  const [code] = hashes.all()
+  const { token: key } = await service.issueKey()
+  await service.call('PATCH', `/v1/service/users/${ada.id}`, {
+    token: key,
+    body: { external_id: 'crm-of-ada' },
+  })
+  const change = { new_email: 'lovelace@example.com', password: 'correct horse' }
+  await as('POST', '/v1/auth/email/change', change)
+  const token = await waitFor(() => {
+    clock.advance(500)
+    return /change-email\?lang=en#token=([\w-]{43})/.exec(service.log())?.[1]
+  })
+  await as('POST', '/v1/auth/email/confirm', { token })
+  await service.call('POST', '/v1/auth/refresh', {
+    body: { refresh_token: ada.refreshToken },
+    headers: { 'x-idempotency-key': 'k1' },
+  })
+  const keyHash = new Bun.CryptoHasher('sha256').update('k1').digest('hex')
+  return [secret, code?.hash ?? '', 'crm-of-ada', 'lovelace@example.com', keyHash]
+}
+
+/** A removed file in a removed message, a report, a block and a pending address. */
+async function addRest({ service, clock, ada, bob, root }: Awaited<ReturnType<typeof startFull>>) {
+  const { token } = ada
+  const post = async (where: string, body: object) =>
+    (await service.call('POST', where, { token, body })).body
+  const { file_url } = (await upload(service, ada, 'x')).body
+  const { id } = await post('/v1/chat/conversations', { user_id: bob.id })
+  const message = { type: 'file', body: 'mine', file_url }
+  const sent = await post(`/v1/chat/conversations/${id}/messages`, message)
+  await service.call('DELETE', `/v1/admin/messages/${sent.id}`, { token: root.token })
+  await post('/v1/reports', { user_id: bob.id, reason: 'spam' })
+  await service.call('PUT', `/v1/users/blocks/${bob.id}`, { token })
+  clock.advance(120_000)
+  const address = { new_email: 'countess@example.com', password: 'correct horse' }
+  await post('/v1/auth/email/change', address)
+}
+
+/** A schema that refuses fields which the description does not have. */
+const closed = (description: object) =>
+  JSON.parse(JSON.stringify(description), (_, part) =>
+    part?.type === 'object' && part.properties ? { additionalProperties: false, ...part } : part,
+  )
+
 describe('the export', () => {
   test('contains all data of a person, and no secrets', async () => {
     await using full = await startFull()
@@ -104,6 +159,23 @@ describe('the export', () => {
     for (const secret of [bob.email, 'argon2', 'a secret note', ada.refreshToken]) {
       expect(text).not.toContain(secret)
     }
+  })
+
+  test('is described: every list, and every field of its rows', async () => {
+    await using full = await startFull()
+    const { service, ada } = full
+    await addCredentials(full)
+    await addRest(full)
+    const { body } = await exportOf(service, ada)
+    const { body: api } = await service.call('GET', '/v1/openapi.json')
+    const { properties } = api.components.schemas.Export
+    expect(Object.keys(body)).toEqual(Object.keys(properties))
+    expect(Object.keys(body).filter((name) => body[name].length === 0)).toEqual([])
+    expect(body.files).toEqual([expect.objectContaining({ removed_at: expect.any(String) })])
+    const ajv = addFormats(new Ajv({ strict: false }))
+    const validate = ajv.addSchema(closed(api), 'api').getSchema('api#/components/schemas/Export')
+    validate?.(body)
+    expect(validate?.errors).toBeNull()
   })
 
   test('runs one at a time, and five times an hour', async () => {
@@ -227,7 +299,8 @@ describe('an export', () => {
     const clock = createTestClock()
     const audit = { mustHaveLeft() {}, record: () => {} }
     const core = { audit, clock, write: async (run: () => void) => run() }
-    const exports = createExports(core as never, () => ({ list: rows }))
+    const list = { description: 'Rows.', item: Type.Unknown(), each: () => rows }
+    const exports = createExports(core as never, { list })
     const { signal } = new AbortController()
     return { clock, begin: () => exports.begin('ada', {}, by, signal) }
   }
@@ -428,34 +501,6 @@ describe('removing an account', () => {
     await waitFor(async () => (await call('GET', where)).body.status === 'completed')
     expect(placesOf(service, 'Countess')).toEqual([])
   })
-
-  /** A second factor, an external id and a former address. */
-  async function addCredentials({ service, clock, ada }: Awaited<ReturnType<typeof startFull>>) {
-    const as = async (method: string, where: string, body?: object) =>
-      (await service.call(method, where, { token: ada.token, body })).body
-    const { secret } = await as('POST', '/v1/auth/totp', { password: 'correct horse' })
-    await as('POST', '/v1/auth/totp/confirm', { code: codeOf(secret, clock.now()) })
-    const hashes = service.sqlite.query<{ hash: string }, []>('SELECT hash FROM recovery_codes')
-    const [code] = hashes.all()
-    const { token: key } = await service.issueKey()
-    await service.call('PATCH', `/v1/service/users/${ada.id}`, {
-      token: key,
-      body: { external_id: 'crm-of-ada' },
-    })
-    const change = { new_email: 'lovelace@example.com', password: 'correct horse' }
-    await as('POST', '/v1/auth/email/change', change)
-    const token = await waitFor(() => {
-      clock.advance(500)
-      return /change-email\?lang=en#token=([\w-]{43})/.exec(service.log())?.[1]
-    })
-    await as('POST', '/v1/auth/email/confirm', { token })
-    await service.call('POST', '/v1/auth/refresh', {
-      body: { refresh_token: ada.refreshToken },
-      headers: { 'x-idempotency-key': 'k1' },
-    })
-    const keyHash = new Bun.CryptoHasher('sha256').update('k1').digest('hex')
-    return [secret, code?.hash ?? '', 'crm-of-ada', 'lovelace@example.com', keyHash]
-  }
 
   test('leaves nothing in the bytes of the database: freed pages are overwritten', async () => {
     await using full = await startFull()

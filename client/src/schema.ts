@@ -36,6 +36,9 @@ export type KnownNotificationType =
  */
 export type NotificationType = KnownNotificationType | `custom.${string}`
 export type Role = 'guest' | 'user' | 'verified_user' | 'host' | 'admin'
+export type CallState = 'ringing' | 'active' | 'ended' | 'missed'
+export type BroadcastStatus = 'processing' | 'completed'
+export type PushPlatform = 'ios' | 'android' | 'web'
 export type SessionList = SessionPage | SessionCursorPage
 export type ManagedUserList = ManagedUserPage | ManagedUserCursorPage
 export type BanKind = 'mail_domain' | 'address' | 'network'
@@ -59,11 +62,9 @@ export type GrantableScope =
   | 'messages_as'
   | 'all'
 export type FollowList = FollowPage | FollowCursorPage
-export type CallState = 'ringing' | 'active' | 'ended' | 'missed'
 export type CallList = CallPage | CallCursorPage
 export type ConversationList = ConversationPage | ConversationCursorPage
 export type MessageList = MessagePage | MessageCursorPage
-export type BroadcastStatus = 'processing' | 'completed'
 export type OwnFileList = OwnFilePage | OwnFileCursorPage
 export type BlockList = BlockPage | BlockCursorPage
 export type ReportList = ReportPage | ReportCursorPage
@@ -74,7 +75,6 @@ export type DeskTicketList = DeskTicketPage | DeskTicketCursorPage
 export type DeskTicketMessageList = DeskTicketMessagePage | DeskTicketMessageCursorPage
 export type CannedReplyList = CannedReplyPage | CannedReplyCursorPage
 export type NotificationList = NotificationPage | NotificationCursorPage
-export type PushPlatform = 'ios' | 'android' | 'web'
 export type PushTokenList = PushTokenPage | PushTokenCursorPage
 export type Audience = 'all' | 'role' | 'users'
 export type AnnouncementProgressList = AnnouncementProgressPage | AnnouncementProgressCursorPage
@@ -750,10 +750,300 @@ export interface Session {
    */
   current: boolean
 }
+export interface PendingAddress {
+  email: string
+  /**
+   * Until when it can be confirmed.
+   */
+  expires_at: string
+}
+export interface FormerAddress {
+  email: string
+  /**
+   * Until when the change can be undone.
+   */
+  reserved_until: string
+}
+export interface OwnAuditEntry {
+  at: string
+  /**
+   * The action.
+   */
+  action: string
+  ip: string | null
+  details: {
+    [k: string]: string
+  } | null
+}
+export interface Follow {
+  host_id: string
+  /**
+   * The id that the platform gives the person; absent if there is none.
+   */
+  host_external_id?: string
+  follower_id: string
+  /**
+   * The id that the platform gives the person; absent if there is none.
+   */
+  follower_external_id?: string
+  created_at: string
+}
+export interface Call {
+  call_session_id: string
+  state: CallState
+  host_id: string
+  /**
+   * The id that the platform gives the person; absent if there is none.
+   */
+  host_external_id?: string
+  guest_id: string
+  /**
+   * The id that the platform gives the person; absent if there is none.
+   */
+  guest_external_id?: string
+  updated_at: string
+}
+export interface Broadcast {
+  id: string
+  body: string
+  /**
+   * Followers until it is completed, then the copies delivered.
+   */
+  recipients_count: number
+  status: BroadcastStatus
+  created_at: string
+}
+export interface ExportedFile {
+  id: string
+  file_url: string
+  file_name: string
+  file_size: number
+  file_type: string
+  /**
+   * Pixels of an image as it is displayed.
+   */
+  width?: number
+  height?: number
+  /**
+   * A ThumbHash of the image, in base64.
+   */
+  placeholder?: string
+  created_at: string
+  /**
+   * Present only on removed files, which are kept for a while.
+   */
+  removed_at?: string
+}
+export interface PersonWithAvatar {
+  id: string
+  display_name: string
+  avatar_url: string
+}
+export interface Block {
+  user: PersonWithAvatar
+  /**
+   * When you blocked them.
+   */
+  blocked_at: string
+}
+export interface ExportedReport {
+  id: string
+  status: ReportStatus
+  created_at: string
+  /**
+   * The reported person.
+   */
+  user_id: string
+  /**
+   * The reported message; null for a report about a person.
+   */
+  message_id: string | null
+  reason: ReportReason
+  body: string | null
+}
+export interface Attachment {
+  id: string
+  file_url: string
+  file_name: string
+  file_size: number
+  file_type: string
+  /**
+   * Pixels of an image as it is displayed.
+   */
+  width?: number
+  height?: number
+  /**
+   * A ThumbHash of the image, in base64.
+   */
+  placeholder?: string
+}
+export interface TicketMessage {
+  id: string
+  body: string
+  created_at: string
+  /**
+   * Whether the desk wrote it.
+   */
+  is_admin: boolean
+  /**
+   * Present if there are attachments.
+   */
+  attachments?: Attachment[]
+}
+/**
+ * A ticket with its newest messages, oldest first.
+ */
+export interface Ticket {
+  id: string
+  subject: string
+  status: TicketStatus
+  priority: TicketPriority
+  category: TicketCategory
+  created_at: string
+  /**
+   * The last message or change.
+   */
+  updated_at: string
+  messages: TicketMessage[]
+  /**
+   * The cursor for the list of earlier messages; absent if there are none.
+   */
+  messages_before?: string
+}
+export interface PushToken {
+  id: string
+  token: string
+  platform: PushPlatform
+  created_at: string
+}
+export interface NotificationChannels {
+  /**
+   * Whether they are listed and shown in the app.
+   */
+  in_app: boolean
+  /**
+   * Whether they are pushed to devices.
+   */
+  push: boolean
+  /**
+   * Whether they are mailed.
+   */
+  email: boolean
+}
+export interface MessageChannels {
+  /**
+   * Whether they are pushed to devices.
+   */
+  push: boolean
+  /**
+   * Whether they are mailed when they stay unread.
+   */
+  email: boolean
+}
+/**
+ * The channels of each type. A `custom.<name>` that you have not changed is left out: it is shown in the app and pushed, but not mailed.
+ */
+export interface NotificationPreferences {
+  call_incoming: NotificationChannels
+  call_missed: NotificationChannels
+  payment_captured: NotificationChannels
+  payout_completed: NotificationChannels
+  payout_failed: NotificationChannels
+  follow_new: NotificationChannels
+  support_reply: NotificationChannels
+  broadcast: NotificationChannels
+  chat_message: MessageChannels
+  [k: string]: NotificationChannels | MessageChannels
+}
+export interface UserDelivery {
+  id: string
+  channel: 'email' | 'push'
+  /**
+   * The type of the notification, or the kind of the mail.
+   */
+  kind: string
+  /**
+   * `waiting`: failed and will be tried again. `failed`: given up. `bounced`: the address or device is refused for good. `skipped`: no longer needed, or the channel is not set up.
+   */
+  state: 'sent' | 'waiting' | 'failed' | 'bounced' | 'skipped'
+  attempts: number
+  answer: string | null
+  at: string
+}
 export interface Export {
   user: ManagedUser
+  /**
+   * The logins of the person.
+   */
   sessions: Session[]
-  [k: string]: unknown
+  /**
+   * New addresses that the person has not confirmed yet.
+   */
+  pending_addresses: PendingAddress[]
+  /**
+   * Former addresses that can still be restored.
+   */
+  former_addresses: FormerAddress[]
+  /**
+   * What the person did.
+   */
+  audit_log: OwnAuditEntry[]
+  /**
+   * The hosts that the person follows.
+   */
+  follows: Follow[]
+  /**
+   * Those who follow the person.
+   */
+  followers: Follow[]
+  /**
+   * Calls of the person, as host or guest.
+   */
+  calls: Call[]
+  /**
+   * The conversations of the person.
+   */
+  conversations: ConversationListItem[]
+  /**
+   * The messages of these conversations. Own removed ones have their text while it is kept.
+   */
+  messages: Message[]
+  /**
+   * The broadcasts that the person has sent.
+   */
+  broadcasts: Broadcast[]
+  /**
+   * The files that the person has uploaded.
+   */
+  files: ExportedFile[]
+  /**
+   * The people whom the person has blocked.
+   */
+  blocks: Block[]
+  /**
+   * The reports that the person has sent.
+   */
+  reports: ExportedReport[]
+  /**
+   * The tickets of the person, with all their messages.
+   */
+  tickets: Ticket[]
+  /**
+   * The notifications of the person.
+   */
+  notifications: Notification[]
+  /**
+   * The devices that get pushes.
+   */
+  push_tokens: PushToken[]
+  /**
+   * One entry.
+   */
+  notification_preferences: NotificationPreferences[]
+  /**
+   * The last mails and pushes to the person.
+   */
+  deliveries: UserDelivery[]
 }
 export interface Pagination {
   page: number
@@ -938,19 +1228,6 @@ export interface CreatedServiceKey {
    */
   key: string
 }
-export interface Follow {
-  host_id: string
-  /**
-   * The id that the platform gives the person; absent if there is none.
-   */
-  host_external_id?: string
-  follower_id: string
-  /**
-   * The id that the platform gives the person; absent if there is none.
-   */
-  follower_external_id?: string
-  created_at: string
-}
 export interface FollowPage {
   success: true
   data: Follow[]
@@ -959,21 +1236,6 @@ export interface FollowPage {
 export interface FollowCursorPage {
   data: Follow[]
   pagination: CursorPagination
-}
-export interface Call {
-  call_session_id: string
-  state: CallState
-  host_id: string
-  /**
-   * The id that the platform gives the person; absent if there is none.
-   */
-  host_external_id?: string
-  guest_id: string
-  /**
-   * The id that the platform gives the person; absent if there is none.
-   */
-  guest_external_id?: string
-  updated_at: string
 }
 export interface CallPage {
   success: true
@@ -1082,16 +1344,6 @@ export interface NewBroadcast {
   body: string
   client_id?: string | null
 }
-export interface Broadcast {
-  id: string
-  body: string
-  /**
-   * Followers until it is completed, then the copies delivered.
-   */
-  recipients_count: number
-  status: BroadcastStatus
-  created_at: string
-}
 export interface BroadcastProgress {
   id: string
   body: string
@@ -1194,18 +1446,6 @@ export interface OwnFileCursorPage {
    */
   quota: number
 }
-export interface PersonWithAvatar {
-  id: string
-  display_name: string
-  avatar_url: string
-}
-export interface Block {
-  user: PersonWithAvatar
-  /**
-   * When you blocked them.
-   */
-  blocked_at: string
-}
 export interface BlockPage {
   success: true
   data: Block[]
@@ -1278,55 +1518,6 @@ export interface NewTicket {
   priority?: TicketPriority | null
   attachments?: NewAttachment[] | null
   client_id?: string | null
-}
-export interface Attachment {
-  id: string
-  file_url: string
-  file_name: string
-  file_size: number
-  file_type: string
-  /**
-   * Pixels of an image as it is displayed.
-   */
-  width?: number
-  height?: number
-  /**
-   * A ThumbHash of the image, in base64.
-   */
-  placeholder?: string
-}
-export interface TicketMessage {
-  id: string
-  body: string
-  created_at: string
-  /**
-   * Whether the desk wrote it.
-   */
-  is_admin: boolean
-  /**
-   * Present if there are attachments.
-   */
-  attachments?: Attachment[]
-}
-/**
- * A ticket with its newest messages, oldest first.
- */
-export interface Ticket {
-  id: string
-  subject: string
-  status: TicketStatus
-  priority: TicketPriority
-  category: TicketCategory
-  created_at: string
-  /**
-   * The last message or change.
-   */
-  updated_at: string
-  messages: TicketMessage[]
-  /**
-   * The cursor for the list of earlier messages; absent if there are none.
-   */
-  messages_before?: string
 }
 export interface TicketPage {
   success: true
@@ -1591,45 +1782,6 @@ export interface NotificationCursorPage {
   data: Notification[]
   pagination: CursorPagination
 }
-export interface NotificationChannels {
-  /**
-   * Whether they are listed and shown in the app.
-   */
-  in_app: boolean
-  /**
-   * Whether they are pushed to devices.
-   */
-  push: boolean
-  /**
-   * Whether they are mailed.
-   */
-  email: boolean
-}
-export interface MessageChannels {
-  /**
-   * Whether they are pushed to devices.
-   */
-  push: boolean
-  /**
-   * Whether they are mailed when they stay unread.
-   */
-  email: boolean
-}
-/**
- * The channels of each type. A `custom.<name>` that you have not changed is left out: it is shown in the app and pushed, but not mailed.
- */
-export interface NotificationPreferences {
-  call_incoming: NotificationChannels
-  call_missed: NotificationChannels
-  payment_captured: NotificationChannels
-  payout_completed: NotificationChannels
-  payout_failed: NotificationChannels
-  follow_new: NotificationChannels
-  support_reply: NotificationChannels
-  broadcast: NotificationChannels
-  chat_message: MessageChannels
-  [k: string]: NotificationChannels | MessageChannels
-}
 export interface NotificationChannelsUpdate {
   in_app?: boolean | null
   push?: boolean | null
@@ -1687,12 +1839,6 @@ export interface NewPushToken {
    */
   token: string
   platform: PushPlatform
-}
-export interface PushToken {
-  id: string
-  token: string
-  platform: PushPlatform
-  created_at: string
 }
 export interface PushTokenPage {
   success: true
@@ -1785,21 +1931,6 @@ export interface AnnouncementProgressPage {
 export interface AnnouncementProgressCursorPage {
   data: AnnouncementProgress[]
   pagination: CursorPagination
-}
-export interface UserDelivery {
-  id: string
-  channel: 'email' | 'push'
-  /**
-   * The type of the notification, or the kind of the mail.
-   */
-  kind: string
-  /**
-   * `waiting`: failed and will be tried again. `failed`: given up. `bounced`: the address or device is refused for good. `skipped`: no longer needed, or the channel is not set up.
-   */
-  state: 'sent' | 'waiting' | 'failed' | 'bounced' | 'skipped'
-  attempts: number
-  answer: string | null
-  at: string
 }
 export interface UserDeliveryPage {
   success: true

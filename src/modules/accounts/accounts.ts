@@ -12,7 +12,7 @@ import { createAccountParts, type OnReachChanged } from './account-parts.ts'
 import { type AccountMail, createMailJobs } from './address/account-mails.ts'
 import { createRecovery } from './address/recovery.ts'
 import { createBans } from './bans/bans.ts'
-import { createExports, type SendExport, whileAllowed } from './exports.ts'
+import { createExportSchema, createExports, type SendExport, whileAllowed } from './exports.ts'
 import * as model from './model.ts'
 import { createUserAdmin } from './people/user-admin.ts'
 import { userAdminRoutes } from './people/user-admin-routes.ts'
@@ -116,17 +116,31 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     const user = base.store.find(id)
     return user?.deletedAt === null ? { user: managedView(user) } : undefined
   }
-  const exports = createExports(core, (userId) =>
-    Object.assign(
-      {
-        sessions: sessionStore.each(userId).map((row) => model.sessionView(row, '')),
-        pending_addresses: oneTimeTokens.list('change_email', userId).map(model.pendingAddressView),
-        former_addresses: oneTimeTokens.list('undo_email', userId).map(model.formerAddressView),
-        audit_log: core.audit.eachBy(userId).map(model.ownAuditView),
-      },
-      ...others.map((module) => module.exportOf?.(userId)),
-    ),
-  )
+  const ownLists: Module['exports'] = {
+    sessions: {
+      description: 'The logins of the person.',
+      item: model.Session,
+      each: (userId) => sessionStore.each(userId).map((row) => model.sessionView(row, '')),
+    },
+    pending_addresses: {
+      description: 'New addresses that the person has not confirmed yet.',
+      item: model.PendingAddress,
+      each: (userId) => oneTimeTokens.list('change_email', userId).map(model.pendingAddressView),
+    },
+    former_addresses: {
+      description: 'Former addresses that can still be restored.',
+      item: model.FormerAddress,
+      each: (userId) => oneTimeTokens.list('undo_email', userId).map(model.formerAddressView),
+    },
+    audit_log: {
+      description: 'What the person did.',
+      item: model.OwnAuditEntry,
+      each: (userId) => core.audit.eachBy(userId).map(model.ownAuditView),
+    },
+  }
+  const exportedLists = Object.assign({}, ownLists, ...others.map((module) => module.exports))
+  const exportSchema = createExportSchema(exportedLists)
+  const exports = createExports(core, exportedLists)
   const sendExport: SendExport = async (user, { user: reader, byUser }, signal) => {
     const isOwn = reader.userId === user.id
     const isAllowed = () => {
@@ -185,8 +199,8 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
 
   return {
     retention: accountRetention,
-    routes: accountRoutes({ ...own, keyring, profileView, sendExport }).use(
-      userAdminRoutes({ ...parts, userAdmin, countPurged, managedView, sendExport }),
+    routes: accountRoutes({ ...own, keyring, profileView, sendExport, exportSchema }).use(
+      userAdminRoutes({ ...parts, userAdmin, countPurged, managedView, sendExport, exportSchema }),
     ),
     jobs: {
       ...createMailJobs(core, mailer, base),

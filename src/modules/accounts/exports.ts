@@ -1,20 +1,26 @@
 import { Type } from '@sinclair/typebox'
-import { Body } from '../../api/fields.ts'
-import type { Core } from '../../core.ts'
+import { described, Schema } from '../../api/fields.ts'
+import type { Core, ExportedList } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import { minute, timeLeft } from '../../lib/clock.ts'
 import { AppError, throttled } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
-import { ManagedUser, Session } from './model.ts'
+import { ManagedUser } from './model.ts'
 import type { UserRow } from './store.ts'
 
 /** Longer than the server's idle timeout, which ends the export of a client that stops reading. */
 const unreadMilliseconds = minute
 const rowsAtOnce = 200
 
-type Sections = (userId: string) => Record<string, Iterable<unknown>>
+type Lists = Record<string, ExportedList>
 
-export const Export = Body('Export', { user: ManagedUser, sessions: Type.Array(Session) })
+export function createExportSchema(lists: Lists) {
+  const fields = Object.entries(lists).map(([name, { item, description }]) => [
+    name,
+    described(Type.Array(item), description),
+  ])
+  return Schema('Export', { user: ManagedUser, ...Object.fromEntries(fields) })
+}
 
 export type SendExport = (
   user: UserRow,
@@ -31,7 +37,7 @@ export async function* whileAllowed<T>(pieces: AsyncIterable<T>, isAllowed: () =
 }
 
 /** At the reader's pace. */
-export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {
+export function createExports({ write, audit, clock }: Core, lists: Lists) {
   const running = new Map<string, { readAt: number }>()
 
   // After a minute without a read, another export may have replaced this one.
@@ -51,7 +57,7 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
   }
 
   return {
-    /** @param user the first section of the export
+    /** @param user the first field of the export
      *  @param signal of the request
      *  @throws quota_exceeded: one export at a time and five an hour for each user */
     async begin(userId: string, user: object, by: ByUser, signal: AbortSignal) {
@@ -68,19 +74,19 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
       })
       // The response to a client that has left is never read.
       if (signal.aborted) end(userId, own)
-      return follow(userId, own, piecesOf(user, sectionsOf(userId)))
+      return follow(userId, own, piecesOf(user, userId, lists))
     },
   }
 }
 
 /** Pauses for the event loop every few rows, omitted ones included. */
-async function* piecesOf(user: object, sections: Record<string, Iterable<unknown>>) {
+async function* piecesOf(user: object, userId: string, lists: Lists) {
   let piece = `{"user":${JSON.stringify(user)}`
   let rows = 0
-  for (const [name, list] of Object.entries(sections)) {
+  for (const [name, { each }] of Object.entries(lists)) {
     piece += `,${JSON.stringify(name)}:[`
     let separator = ''
-    for (const row of list) {
+    for (const row of each(userId)) {
       if (row !== undefined) {
         piece += separator + JSON.stringify(row)
         separator = ','

@@ -362,15 +362,37 @@ export function createUserViews(avatarUrl: AvatarUrl, hasTotp: (userId: string) 
   return { profileView, managedView }
 }
 
-export function pendingAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
+export const PendingAddress = Schema('PendingAddress', {
+  email: Sample(samples.guest.email),
+  expires_at: described(Timestamp, 'Until when it can be confirmed.'),
+})
+
+export const FormerAddress = Schema('FormerAddress', {
+  email: Sample(samples.guest.email),
+  reserved_until: described(Timestamp, 'Until when the change can be undone.'),
+})
+
+export const OwnAuditEntry = Schema('OwnAuditEntry', {
+  at: Timestamp,
+  action: Sample('password_changed', 'The action.'),
+  ip: Nullable(Sample('203.0.113.7')),
+  details: Nullable(
+    Type.Record(Type.String(), Type.String(), { examples: [{ from: 'user', to: 'host' }] }),
+  ),
+})
+
+type Address = { email: string; expiresAt: number }
+
+export function pendingAddressView({ email, expiresAt }: Address): Static<typeof PendingAddress> {
   return { email, expires_at: isoTime(expiresAt) }
 }
 
-export function formerAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
+export function formerAddressView({ email, expiresAt }: Address): Static<typeof FormerAddress> {
   return { email, reserved_until: isoTime(expiresAt) }
 }
 
-export function ownAuditView({ at, action, ip, details }: AuditRow) {
+export function ownAuditView(row: AuditRow): Static<typeof OwnAuditEntry> {
+  const { at, action, ip, details } = row
   return { at: isoTime(at), action, ip, details: details === null ? null : JSON.parse(details) }
 }
 

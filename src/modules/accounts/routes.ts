@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { Body, ClientId, described } from '../../api/fields.ts'
 import { forCommands, hidden, operations } from '../../api/operation.ts'
@@ -10,7 +10,7 @@ import { avatarSvg } from '../../lib/avatar.ts'
 import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Recovery } from './address/recovery.ts'
-import { Export, type SendExport } from './exports.ts'
+import type { SendExport } from './exports.ts'
 import * as model from './model.ts'
 import type { AccountService } from './service.ts'
 import type { Keyring } from './sign-in/keys.ts'
@@ -41,10 +41,12 @@ type Parts = {
   totp: Totp
   profileView: model.ProfileView
   sendExport: SendExport
+  exportSchema: TSchema
 }
 
 export function accountRoutes(parts: Parts) {
-  const { accounts, sessions, keyring, recovery, totp, profileView, sendExport } = parts
+  const { accounts, sessions, keyring, recovery, totp, profileView, sendExport, exportSchema } =
+    parts
   const showKeys = ({ set }: { set: { headers: Record<string, string | number> } }) => {
     set.headers['cache-control'] = `public, max-age=${jwksMaxAgeSeconds}`
     return keyring.jwks()
@@ -367,7 +369,7 @@ export function accountRoutes(parts: Parts) {
       user(
         'exportAccount',
         'Exports all data stored about you. One export at a time and 5 an hour.',
-        { 200: Export, errors: ['quota_exceeded'] },
+        { 200: exportSchema, errors: ['quota_exceeded'] },
       ),
     )
     .get(

@@ -12,7 +12,14 @@ import {
   TypingClientFrame,
 } from './frames.ts'
 import { createInboxStore } from './inbox-store.ts'
-import { broadcastView, draftOf, messageView } from './model.ts'
+import {
+  Broadcast,
+  broadcastView,
+  ConversationListItem,
+  draftOf,
+  Message,
+  messageView,
+} from './model.ts'
 import { createPlatformChat } from './platform-chat.ts'
 import { platformChatRoutes } from './platform-routes.ts'
 import { createReadState } from './read-state.ts'
@@ -115,18 +122,31 @@ export function createChat(core: Core, neighbours: Neighbours) {
         return undefined
       },
     },
-    exportOf: (userId: string) => ({
-      conversations: store.eachConversation(userId).map(({ id }) => {
-        const row = inbox.find(userId, id)
-        return row && chat.item(userId, row)
-      }),
-      // The sender's export includes the original text of removed messages while it is kept.
-      messages: store
-        .eachOf(userId)
-        .map(
-          (row) => row && messageView(row.senderId === userId ? store.withOriginalText(row) : row),
-        ),
-      broadcasts: broadcastStore.eachSentBy(userId).map(broadcastView),
-    }),
+    exports: {
+      conversations: {
+        description: 'The conversations of the person.',
+        item: ConversationListItem,
+        each: (userId) =>
+          store.eachConversation(userId).map(({ id }) => {
+            const row = inbox.find(userId, id)
+            return row && chat.item(userId, row)
+          }),
+      },
+      messages: {
+        description:
+          'The messages of these conversations. Own removed ones have their text while it is kept.',
+        item: Message,
+        each: (userId) =>
+          store.eachOf(userId).map((row) => {
+            const isOwn = row?.senderId === userId
+            return row && messageView(isOwn ? store.withOriginalText(row) : row)
+          }),
+      },
+      broadcasts: {
+        description: 'The broadcasts that the person has sent.',
+        item: Broadcast,
+        each: (userId) => broadcastStore.eachSentBy(userId).map(broadcastView),
+      },
+    },
   } satisfies Module & Record<string, unknown>
 }

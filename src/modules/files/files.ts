@@ -4,7 +4,7 @@ import { minute } from '../../lib/clock.ts'
 import { PermanentFailure } from '../../lib/errors.ts'
 import { unlessAborted } from '../../outside/exchange.ts'
 import { createDeskPass } from './desk-pass.ts'
-import { createFileUrls, exportedFileView } from './model.ts'
+import { createFileUrls, ExportedFile, exportedFileView } from './model.ts'
 import { fileRoutes } from './routes.ts'
 import { createFileService, type FileParts } from './service.ts'
 import { createFileStore, fileRetention } from './store.ts'
@@ -60,9 +60,13 @@ export function createFiles(core: Core, neighbours: Omit<FileParts, 'store' | 'u
         }
       },
     },
-    exportOf: (userId: string) => ({
-      files: store.eachOf(userId).map((row) => exportedFileView(row, urls)),
-    }),
+    exports: {
+      files: {
+        description: 'The files that the person has uploaded.',
+        item: ExportedFile,
+        each: (userId) => store.eachOf(userId).map((row) => exportedFileView(row, urls)),
+      },
+    },
     forget: uses.forget,
     erase: files.erase,
     purge: { files: { count: (userId: string) => [store.countOf(userId)], some: files.purge } },

@@ -1,6 +1,7 @@
-import type { Static } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import {
   Count,
+  described,
   mediaTypeProblem,
   pictureFields,
   pictureView,
@@ -104,12 +105,19 @@ export function uploadedFileView(row: FileRow, { urlOf }: FileUrls): UploadedFil
 
 export const OwnFile = Schema('OwnFile', { ...UploadedFile.properties, created_at: Timestamp })
 
+export const ExportedFile = Schema('ExportedFile', {
+  ...OwnFile.properties,
+  removed_at: Type.Optional(
+    described(Timestamp, 'Present only on removed files, which are kept for a while.'),
+  ),
+})
+
 export const fileRoom = {
   used: Count(samples.file.size, 'Bytes that your files count; each counts at least 16 KiB.'),
   quota: Count(500_000_000, 'Bytes that they may count.'),
 }
 
-export function exportedFileView(row: FileRow, urls: FileUrls) {
+export function exportedFileView(row: FileRow, urls: FileUrls): Static<typeof ExportedFile> {
   const { createdAt, removedAt } = row
   const removed = removedAt !== null && { removed_at: isoTime(removedAt) }
   return { ...uploadedFileView(row, urls), created_at: isoTime(createdAt), ...removed }

@@ -67,22 +67,33 @@ export const ReportUpdate = Change(
   }),
 )
 
+const message_id = described(
+  Nullable(Sample(samples.messageId)),
+  'The reported message; null for a report about a person.',
+)
+const body = Nullable(Sample(bodyText))
+
 export const OwnReport = Schema('OwnReport', {
   id: Sample(samples.recordId),
   status: ReportStatusField,
   created_at: Timestamp,
 })
 
+export const ExportedReport = Schema('ExportedReport', {
+  ...OwnReport.properties,
+  user_id: Sample(samples.guest.id, 'The reported person.'),
+  message_id,
+  reason: ReasonField,
+  body,
+})
+
 export const Report = Schema('Report', {
   id: Sample(samples.recordId),
   reporter: NamedPerson(samples.host),
   reported: Reported,
-  message_id: described(
-    Nullable(Sample(samples.messageId)),
-    'The reported message; null for a report about a person.',
-  ),
+  message_id,
   reason: ReasonField,
-  body: Nullable(Sample(bodyText)),
+  body,
   status: ReportStatusField,
   note: Rarely(Type.String()),
   resolved_by_id: described(Rarely(Type.String()), 'The admin who handled it.'),
@@ -122,7 +133,7 @@ export function ownReportView({ id, status, createdAt }: ReportRow): Static<type
   return { id, status, created_at: isoTime(createdAt) }
 }
 
-export function exportedReportView(row: ReportRow) {
+export function exportedReportView(row: ReportRow): Static<typeof ExportedReport> {
   const { reportedId, messageId, reason, body } = row
   return { ...ownReportView(row), user_id: reportedId, message_id: messageId, reason, body }
 }

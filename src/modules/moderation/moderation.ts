@@ -1,7 +1,14 @@
 import type { Core, Module } from '../../core.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import type { Blocks } from './blocks.ts'
-import { blockView, exportedReportView, reportView, serverFrames } from './model.ts'
+import {
+  Block,
+  blockView,
+  ExportedReport,
+  exportedReportView,
+  reportView,
+  serverFrames,
+} from './model.ts'
 import { createReportStore, reportRetention } from './report-store.ts'
 import { createReports, type ReportNeighbours } from './reports.ts'
 import { moderationRoutes } from './routes.ts'
@@ -32,10 +39,18 @@ export function createModeration(core: Core, { blocks, deskUrl, ...neighbours }:
         return item && { report: reportView(item) }
       },
     },
-    exportOf: (userId: string) => ({
-      blocks: blocks.each(userId).map((item) => blockView(item, avatarUrl)),
-      reports: reportStore.eachBy(userId).map(exportedReportView),
-    }),
+    exports: {
+      blocks: {
+        description: 'The people whom the person has blocked.',
+        item: Block,
+        each: (userId) => blocks.each(userId).map((item) => blockView(item, avatarUrl)),
+      },
+      reports: {
+        description: 'The reports that the person has sent.',
+        item: ExportedReport,
+        each: (userId) => reportStore.eachBy(userId).map(exportedReportView),
+      },
+    },
     erase: blocks.erase,
     purge: {
       reports: {

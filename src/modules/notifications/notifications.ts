@@ -119,12 +119,28 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     },
     noteVisit: unreadMail.visited,
     onJobChanged: unreadMail.forgetDue,
-    exportOf: (userId: string) => ({
-      notifications: store.each(userId).map(model.notificationView),
-      push_tokens: pushTokenStore.listAll(userId).map(model.pushTokenView),
-      notification_preferences: [model.preferencesView(preferences.list(userId))],
-      deliveries: core.deliveries.each(userId).map(model.deliveryView),
-    }),
+    exports: {
+      notifications: {
+        description: 'The notifications of the person.',
+        item: model.Notification,
+        each: (userId) => store.each(userId).map(model.notificationView),
+      },
+      push_tokens: {
+        description: 'The devices that get pushes.',
+        item: model.PushToken,
+        each: (userId) => pushTokenStore.listAll(userId).map(model.pushTokenView),
+      },
+      notification_preferences: {
+        description: 'One entry.',
+        item: model.Preferences,
+        each: (userId) => [model.preferencesView(preferences.list(userId))],
+      },
+      deliveries: {
+        description: 'The last mails and pushes to the person.',
+        item: model.Delivery,
+        each: (userId) => core.deliveries.each(userId).map(model.deliveryView),
+      },
+    },
     /** Deletes a deleted user's notifications, then removes their name from announcements and other users' notifications. */
     erase(userId: string, limit: number, after = '') {
       if (store.deleteSome(userId, limit).length > 0) return after

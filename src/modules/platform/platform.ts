@@ -2,7 +2,7 @@ import type { Core, MayTalk, Module, ResolveUser } from '../../core.ts'
 import type { Notify } from '../../lib/events.ts'
 import { createCalls, type NotifyAbout } from './calls.ts'
 import { createFollows } from './follows.ts'
-import { callView, followView } from './model.ts'
+import { Call, callView, Follow, followView } from './model.ts'
 import { platformRoutes } from './routes.ts'
 import { createServiceKeys } from './service-keys.ts'
 import { createFeedStore, platformRetention } from './store.ts'
@@ -48,11 +48,23 @@ export function createPlatform(core: Core, neighbours: Neighbours) {
   return {
     retention: platformRetention,
     routes: platformRoutes({ serviceKeys, follows, calls, externalIdOf }),
-    exportOf: (userId: string) => ({
-      follows: store.eachFollowed(userId).map(viewFollow),
-      followers: store.eachFollower(userId).map(viewFollow),
-      calls: store.eachCall(userId).map((row) => row && viewCall(row)),
-    }),
+    exports: {
+      follows: {
+        description: 'The hosts that the person follows.',
+        item: Follow,
+        each: (userId) => store.eachFollowed(userId).map(viewFollow),
+      },
+      followers: {
+        description: 'Those who follow the person.',
+        item: Follow,
+        each: (userId) => store.eachFollower(userId).map(viewFollow),
+      },
+      calls: {
+        description: 'Calls of the person, as host or guest.',
+        item: Call,
+        each: (userId) => store.eachCall(userId).map((row) => row && viewCall(row)),
+      },
+    },
     erase(userId: string, limit: number) {
       const last = store.deleteFollowsBy(userId, limit) ?? store.deleteFollowers(userId, limit)
       if (last === undefined) store.deleteAudience(userId)

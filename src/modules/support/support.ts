@@ -138,7 +138,13 @@ export function createSupport(core: Core, neighbours: Neighbours) {
       'ticket.updated': eventData,
     },
     jobs: createDeskMails(core, parts),
-    exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
+    exports: {
+      tickets: {
+        description: 'The tickets of the person, with all their messages.',
+        item: model.Ticket,
+        each: tickets.exportTickets,
+      },
+    },
     forget: endWaiting,
     erase: endWaiting,
     aging: {

@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { Body, Email, Flag, OneOf, Refined, Sample, Schema, Text } from '../../../api/fields.ts'
 import { forCommands, operations } from '../../../api/operation.ts'
@@ -9,7 +9,7 @@ import { routeBase } from '../../../http/request-context.ts'
 import { invalidField } from '../../../lib/errors.ts'
 import { type BanKind, roles } from '../../../lib/vocabulary.ts'
 import { Ban, type Bans, banKind, banValue, banView, NewBan } from '../bans/bans.ts'
-import { Export, type SendExport } from '../exports.ts'
+import type { SendExport } from '../exports.ts'
 import * as model from '../model.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
 import type { UserRow } from '../store.ts'
@@ -59,6 +59,7 @@ type Parts = {
   countPurged: (user: UserRow) => Promise<model.PurgeCounts>
   managedView: model.ManagedView
   sendExport: SendExport
+  exportSchema: TSchema
 }
 
 const { email, password } = model.registration
@@ -73,7 +74,7 @@ const PurgeStarted = Schema('PurgeStarted', {
 })
 
 export function userAdminRoutes(parts: Parts) {
-  const { sessions, bans, userAdmin, countPurged, managedView, sendExport } = parts
+  const { sessions, bans, userAdmin, countPurged, managedView, sendExport, exportSchema } = parts
 
   return new Elysia({ name: 'user-admin' })
     .use(routeBase)
@@ -143,7 +144,7 @@ export function userAdminRoutes(parts: Parts) {
       admin(
         'adminExportUser',
         'Exports all data stored about a person. One export at a time and 5 an hour.',
-        { 200: Export, errors: ['quota_exceeded'] },
+        { 200: exportSchema, errors: ['quota_exceeded'] },
       ),
     )
     .post(
