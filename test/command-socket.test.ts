@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { testAtLength } from './support/faults.ts'
 import { startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
 
@@ -77,4 +78,12 @@ test('the data directory may have a longer path than a socket allows', async () 
   const dataDir = join(directory.path, 'a'.repeat(100))
   await using _ = await startServer({ dataDir })
   expect((await run('keys list', dataDir)).exitCode).toBe(0)
+})
+
+testAtLength('a command beside a server that hangs says so', async () => {
+  using directory = temporaryDirectory()
+  await using server = await startServer({ dataDir: directory.path })
+  process.kill(server.pid, 'SIGSTOP')
+  const err = `hostline: another hostline is already running on ${directory.path}, and does not answer`
+  expect(await run('user list', directory.path)).toEqual({ exitCode: 1, out: '', err })
 })

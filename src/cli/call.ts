@@ -17,6 +17,7 @@ type Send = (request: Request) => Promise<Response>
 type ServiceConnection = AsyncDisposable & { send: Send }
 
 const startDeadlineMilliseconds = 30_000
+const answerMilliseconds = 5_000
 
 /** Lets a command call the service of the data directory: the running server over its socket, or else a service opened for
  *  this command, which runs no jobs.
@@ -41,7 +42,10 @@ async function connect(config: Config, terminal: Terminal): Promise<ServiceConne
     try {
       return await openHere(config, terminal)
     } catch (error) {
-      if (!(error instanceof DirectoryInUse) || performance.now() > deadline) throw error
+      if (!(error instanceof DirectoryInUse)) throw error
+      if (performance.now() > deadline) {
+        throw new StartError(`${error.message}, and does not answer`, { cause: error })
+      }
     }
   }
 }
@@ -50,11 +54,13 @@ function hasStopped(cause: unknown): never {
   throw new StartError('the server has stopped before it answered', { cause })
 }
 
-const isAnswering = ({ send }: ServiceConnection) =>
-  send(new Request('http://localhost/healthz')).then(
+function isAnswering({ send }: ServiceConnection) {
+  const signal = AbortSignal.timeout(answerMilliseconds)
+  return send(new Request('http://localhost/healthz', { signal })).then(
     ({ ok }) => ok,
     () => false,
   )
+}
 
 async function openHere(config: Config, terminal: Terminal): Promise<ServiceConnection> {
   const { openService } = await import('../serve.ts')
