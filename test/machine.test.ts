@@ -286,6 +286,19 @@ test('a failure of the system ends a command with one line that names the file',
   })
 })
 
+test('a backup into a pipe is refused', async () => {
+  using directory = temporaryDirectory()
+  const { path, emptyData } = await executable()
+  const pipe = join(directory.path, 'pipe')
+  Bun.spawnSync(['mkfifo', pipe])
+  const env = { DATA_DIR: emptyData, MIN_FREE_MB: '0' }
+  const command = Bun.spawnSync([path, 'backup', pipe], { env, timeout: 30_000 })
+  expect([command.exitCode, command.stderr.toString()]).toEqual([
+    1,
+    `hostline: ${pipe} exists and is not a backup: name another file\n`,
+  ])
+})
+
 test.each(['restore backup.db', 'restore s3', 'replica verify'])(
   '%s without DATA_DIR makes no directory where one happens to stand',
   async (line) => {

@@ -86,6 +86,8 @@ function refuseDatabase(target: string, dataDir: string) {
 }
 
 function isDatabase(path: string) {
+  // A pipe would never be read to its end.
+  if (!statSync(path).isFile()) return false
   const header = Buffer.alloc(16)
   const file = openSync(path, 'r')
   readSync(file, header)

@@ -49,7 +49,7 @@ export function readOptions<T extends Options>(args: string[], options: T) {
 export function readOperand<T extends Options>(args: string[], usage: string, options: T) {
   const { values, operands } = readOperands(args, options)
   const [operand, ...rest] = operands
-  if (operand === undefined) throw wrongUsage(usage)
+  if (!operand) throw wrongUsage(usage)
   refuseArguments(rest)
   return { operand, values }
 }
