@@ -1,11 +1,13 @@
 import { expect, test } from 'bun:test'
-import { statSync } from 'node:fs'
+import { cpSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { executable } from './support/executable.ts'
 import { testAtLength } from './support/faults.ts'
 import { startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
+import { waitOut } from './support/wait.ts'
 
 const run = (line: string, directory: string) => hostline(line.split(' '), directory)
 const actors = "SELECT actor_type, actor_id FROM audit_log WHERE action = 'role_changed'"
@@ -86,4 +88,23 @@ testAtLength('a command beside a server that hangs says so', async () => {
   process.kill(server.pid, 'SIGSTOP')
   const err = `hostline: another hostline is already running on ${directory.path}, and does not answer`
   expect(await run('user list', directory.path)).toEqual({ exitCode: 1, out: '', err })
+})
+
+testAtLength('a command waits for the answer of the server for as long as it takes', async () => {
+  using directory = temporaryDirectory()
+  const { path, emptyData } = await executable()
+  cpSync(emptyData, directory.path, { recursive: true })
+  const settings = { platform_name: 'Rooms' }
+  using _ = Bun.serve({
+    unix: join(directory.path, 'hostline.sock'),
+    idleTimeout: 0 as never,
+    async fetch({ url }) {
+      if (!url.endsWith('/healthz')) await waitOut(12_000)
+      return Response.json(settings)
+    },
+  })
+  // In seconds, rounded up to eight.
+  const env = { DATA_DIR: directory.path, BUN_CONFIG_HTTP_IDLE_TIMEOUT: '1' }
+  const command = Bun.spawn([path, 'settings', 'list', '--json'], { env })
+  expect(JSON.parse(await command.stdout.text())).toEqual(settings)
 })

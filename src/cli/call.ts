@@ -33,7 +33,8 @@ export async function withService(terminal: Terminal, work: (call: Call) => Prom
 async function connect(config: Config, terminal: Terminal): Promise<ServiceConnection> {
   const unix = join(config.dataDir, socketFile)
   const overSocket: ServiceConnection = {
-    send: (it) => fetch(it, { unix }).catch(hasStopped),
+    // A snapshot can take longer than the five minutes of the runtime.
+    send: (it) => fetch(it, { unix, timeout: false }).catch(hasStopped),
     async [Symbol.asyncDispose]() {},
   }
   const deadline = performance.now() + startDeadlineMilliseconds
