@@ -162,8 +162,8 @@ async function forgetVerification(
 describe('mails to the desk', () => {
   const minute = 60_000
 
-  async function openMailedDesk() {
-    const mail = await startMailServer()
+  async function openMailedDesk(options: Parameters<typeof startMailServer>[0] = {}) {
+    const mail = await startMailServer(options)
     const environment = { SMTP_URL: mail.url, SUPPORT_INBOX: 'desk@example.com' }
     const d = await openDesk({ environment, listen: true })
     await forgetVerification(d, mail)
@@ -366,6 +366,28 @@ describe('mails to the desk', () => {
       'root@example.com',
     ])
   })
+
+  test.each([
+    ['inbox', 'desk@example.com', null],
+    ['assignee', 'root@example.com', 'root'],
+  ])(
+    'go to the %s once although the disk is full when they are sent',
+    async (_, address, assignee) => {
+      let fill = () => {}
+      await using d = await openMailedDesk({ onMail: () => fill() })
+      const { sqlite, log } = d.service
+      const { id } = await d.open()
+      if (assignee) await d.update(id, { assignee_id: d.root.id })
+      for (const text of ['Hello?', 'Anybody?']) await d.write(id, text)
+      fill = () => sqlite.run('PRAGMA query_only = ON')
+      d.clock.advance(11 * minute)
+      await waitFor(() => log().includes('the outcome of a job could not be stored yet'))
+      fill = () => {}
+      sqlite.run('PRAGMA query_only = OFF')
+      await d.pass(minute)
+      expect(d.mail.mails.map(({ to }) => to)).toEqual([address])
+    },
+  )
 
   test.each([
     ['full', 'Refund', ['ada <', 'ada@example.com', 'Refund', 'Secret']],

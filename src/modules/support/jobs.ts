@@ -23,6 +23,20 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   const { inbox } = config.support
   // The first of several jobs mails everything; the others find nothing left.
   const oneAtATime = createKeyedSemaphore(1)
+  // Records of sent mails that a full disk refused, by the key of the semaphore.
+  const unrecorded = new Map<string, () => void>()
+
+  /** Called before each mail, which would otherwise repeat the last one. */
+  async function recordLast(key: string): Promise<void> {
+    const work = unrecorded.get(key)
+    if (work) await write(work)
+    unrecorded.delete(key)
+  }
+
+  function record(key: string, work: () => void): Promise<void> {
+    unrecorded.set(key, work)
+    return recordLast(key)
+  }
 
   function mailItemOf(item: DeskItem, body: string, locale: Locale) {
     const { id, subject, category, priority, user } = item
@@ -42,13 +56,14 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
 
   const inboxMail: JobHandler<'support_inbox_mail'> = (_, { id: jobId }) =>
     oneAtATime('inbox', async () => {
+      await recordLast('inbox')
       const due = store.listInboxDue(maxPerMail)
       const since = due[0]?.inboxDueAt ?? Number.POSITIVE_INFINITY
       // Messages after the last mail wait for their own job.
       if (inbox === undefined || since > clock.now() - mailIntervalMilliseconds) return undefined
       const items = due.map(({ id }) => desk.get(id)).filter(waitsForInbox)
       if (items.length > 0) await mailInbox(inbox, items, jobId)
-      await write(() => due.forEach(store.updateInboxMailed))
+      await record('inbox', () => due.forEach(store.updateInboxMailed))
       // Each further ticket has a job of its own.
       return undefined
     })
@@ -96,6 +111,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
   }
 
   async function mailAssignee(ticketId: string, { id: jobId, deliver, withOutcome }: Run) {
+    await recordLast(ticketId)
     if (inbox !== undefined) withOutcome(() => passToInbox(ticketId, jobId))
     const item = desk.find(ticketId)
     const assignee = item && assigneeOf(item)
@@ -114,7 +130,7 @@ export function createDeskMails(core: Core, { store, desk, mailer, wantsMail }: 
       replyTo: replyToOf([item], assignee.email),
     }
     await deliver({ userId: assignee.id, channel: 'email' }, () => mailer.send(mail))
-    await write(() => store.updateAssigneeMailed(id, newest.createdAt))
+    await record(id, () => store.updateAssigneeMailed(id, newest.createdAt))
     return undefined
   }
 
