@@ -25,6 +25,9 @@ export function selectedId(): string | undefined {
   return path.value.split('/')[3] || undefined
 }
 
+/** The id in the URL with which the page was loaded. */
+export const loadedId = selectedId()
+
 export function Panes({ area, list, detail }: PanesProps) {
   const title = texts.console.areas[area]
   const frame = useRef<HTMLDivElement>(null)

@@ -15,6 +15,7 @@ import { fill, language, texts } from '../../kit/texts.tsx'
 import { Time } from '../../kit/time.tsx'
 import { toastError } from '../../kit/toast.tsx'
 import { useQuery } from '../data.ts'
+import { loadedId } from '../panes.tsx'
 import { client, status } from '../session.ts'
 import { Composer } from './composer.tsx'
 import type { Kind } from './draft.ts'
@@ -156,8 +157,8 @@ let isPageNew = true
 function TicketHeader({ id, ticket, children }: HeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    const isLoadedWith = isPageNew && document.activeElement === document.body
-    if (!isLoadedWith) heading.current?.focus({ preventScroll: true })
+    // On a narrow screen the row that was opened is hidden by now, and has lost the focus.
+    if (!isPageNew || id !== loadedId) heading.current?.focus({ preventScroll: true })
     isPageNew = false
   }, [id])
   return (
