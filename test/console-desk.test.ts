@@ -598,6 +598,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await waitOut(500)
     expect(await page.locator('.toast', { hasText: 'Resolved · Held' }).count()).toBe(1)
     await button('Undo').click()
+    await page.locator('.ticket-header h2:focus').waitFor()
   })
 
   testAtLength(

@@ -28,7 +28,7 @@ export function LoginPage() {
     document.title = `${texts.kit.login} · ${platform}`
   }, [])
   return (
-    <main class="login">
+    <main class="login" tabIndex={-1}>
       <form class="stack" onSubmit={onSubmit}>
         <h1>{platform}</h1>
         <p class="soft">{ending.value ?? words.lead}</p>

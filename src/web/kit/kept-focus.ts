@@ -7,7 +7,7 @@ export const isFocusLost = (): boolean =>
   document.activeElement === document.body || document.activeElement === fallback
 
 /** Keeps the focus in its part of the page: when the focused element is removed, and nothing else takes the focus, the nearest
- *  element around it does. */
+ *  element around it does, or else the main part of the page. */
 export function keepFocus(): void {
   let focused: Element | undefined
   let around: HTMLElement[] = []
@@ -26,7 +26,8 @@ export function keepFocus(): void {
     focused = undefined
     setTimeout(() => {
       if (document.activeElement !== document.body) return
-      fallback = around.find(({ isConnected }) => isConnected)
+      const main = document.querySelector<HTMLElement>('main[tabindex]')
+      fallback = around.find(({ isConnected }) => isConnected) ?? main ?? undefined
       fallback?.focus({ preventScroll: true })
     }, settleMilliseconds)
   })

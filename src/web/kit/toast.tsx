@@ -51,12 +51,6 @@ function end(shown: Toast, how: 'undone' | 'over' = 'over') {
   if (how === 'over') shown.onEnd?.()
 }
 
-// A button that goes with its toast loses the focus without an event.
-function dismiss(shown: Toast, how?: 'undone') {
-  end(shown, how)
-  restart(false)
-}
-
 /** @param isPointedAt or focused: then they stay */
 function restart(isPointedAt: boolean) {
   isHeld = isPointedAt
@@ -71,9 +65,23 @@ export function Toasts({ dialog }: { dialog?: number }) {
 
 function Frame() {
   const frame = useRef<HTMLDivElement>(null)
+  const before = useRef<EventTarget>(null)
   // A live region that appears with its text is not announced, so it is always there. Its dialog has opened before: what
   // is shown later lies above.
   useEffect(() => frame.current?.showPopover(), [])
+
+  // A button that goes with its toast loses the focus without an event.
+  function dismiss(shown: Toast, how?: 'undone') {
+    if (before.current instanceof HTMLElement) before.current.focus({ preventScroll: true })
+    end(shown, how)
+    restart(false)
+  }
+
+  function takeFocus({ relatedTarget: left }: FocusEvent) {
+    if (!(left instanceof Node && frame.current?.contains(left))) before.current = left
+    restart(true)
+  }
+
   return (
     <div
       class="toasts"
@@ -82,7 +90,7 @@ function Frame() {
       ref={frame}
       onMouseEnter={() => restart(true)}
       onMouseLeave={() => restart(false)}
-      onFocusIn={() => restart(true)}
+      onFocusIn={takeFocus}
       onFocusOut={() => restart(false)}
     >
       {toasts.value.map((shown) => (
