@@ -9,7 +9,7 @@ import { useShortcut } from '../kit/shortcuts.tsx'
 import { ErrorBoundary, watchForFaults } from '../kit/states.tsx'
 import { language, languages, loadTexts, speak, texts } from '../kit/texts.tsx'
 import { ThemeSelect } from '../kit/theme.tsx'
-import { Toasts } from '../kit/toast.tsx'
+import { Toasts, toastError } from '../kit/toast.tsx'
 import { Entrance } from './entrance.tsx'
 import { Home } from './home.tsx'
 import { UnreadBadge } from './lists.tsx'
@@ -67,7 +67,7 @@ function Head() {
           label={texts.fields.lang}
           value={language.value}
           options={languages}
-          choose={(chosen) => void speak(chosen)}
+          choose={(chosen) => void speak(chosen).catch(toastError)}
         />
         <ThemeSelect />
       </div>

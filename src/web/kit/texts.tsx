@@ -56,8 +56,8 @@ export async function loadTexts(chosen = language.peek()): Promise<void> {
 
 /** Stays chosen in this browser. What is shown has to be rendered again. */
 export async function speak(chosen: Language): Promise<void> {
-  localStorage.setItem(key, chosen)
   await loadTexts(chosen)
+  localStorage.setItem(key, chosen)
   language.value = chosen
 }
 
