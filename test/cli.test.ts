@@ -144,6 +144,12 @@ describe('accounts', () => {
     expect(user).toMatchObject({ role: 'admin', email_verified: true })
   })
 
+  test('a password that is not UTF-8 is refused: no login could give it', async () => {
+    const stdin = Buffer.from('correct hörse', 'latin1').toString()
+    const { exitCode, err } = await hostline(created, empty.path, { stdin })
+    expect([exitCode, err]).toEqual([1, 'hostline: the password is not text in UTF-8'])
+  })
+
   test('without --password-stdin a password is generated and shown', async () => {
     await using service = await startService()
     const { out } = await hostline('user create --email a@b.co --role host', service.directory)

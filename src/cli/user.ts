@@ -101,6 +101,7 @@ async function create(args: string[], terminal: Terminal) {
   const email = parseEmail(values.email)
   const role = readWord('role', roles, values.role)
   const given = values['password-stdin'] ? firstLine(await terminal.readStdin()) : undefined
+  if (given?.includes('\ufffd')) throw new StartError('the password is not text in UTF-8')
   const password = given ?? randomBytes(18).toString('base64url')
   await withService(terminal, async (call) => {
     const wanted = { email, role, password }
