@@ -120,4 +120,5 @@ test('a broken connection is reported without advice for programmers', async () 
   expect(await failureOf(broken.put('k', body))).toBe(
     'PUT /k: ECONNRESET: The socket connection was closed unexpectedly.',
   )
+  expect(await failureOf(Array.fromAsync(broken.list('log/')))).toStartWith('GET /: ECONNRESET: ')
 })

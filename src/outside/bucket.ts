@@ -60,7 +60,7 @@ export function openBucket(bucket: Bucket, timeoutMilliseconds = defaultTimeoutM
     // A redirect would lead, without the signature, to a page that may answer 200 to anything.
     const init = { ...common, body: body ?? null, redirect: 'manual' } as const
     const answer = await fetchNamed(signed.url, init).catch((error: Error) => {
-      throw failure(0, `${method} ${path}: ${error.message}`)
+      throw failure(0, `${method} ${path || '/'}: ${error.message}`)
     })
     limit(Number(answer.headers.get('content-length')))
     return answer
