@@ -11,10 +11,18 @@ export function useStore<T extends object, A extends object>(
   const [used, setUsed] = useState<A & T>()
   function start() {
     const store = open()
-    const show = () => setUsed({ ...store, ...store.getSnapshot() })
-    const unsubscribe = store.subscribe(show)
+    let timer: ReturnType<typeof setTimeout> | undefined
+    function show() {
+      timer = undefined
+      setUsed({ ...store, ...store.getSnapshot() })
+    }
+    // A catch-up brings each message in a task of its own: those that are there already are shown together.
+    const unsubscribe = store.subscribe(() => {
+      timer ??= setTimeout(show)
+    })
     show()
     return () => {
+      clearTimeout(timer)
       unsubscribe()
       store.close()
     }
