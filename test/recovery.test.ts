@@ -532,6 +532,7 @@ describe('hashing', () => {
       service.call('DELETE', '/v1/auth/totp', { token, body: proof }),
     ]
     await waitFor(() => ends.length > 0)
+    await service.call('POST', '/v1/auth/login', { body: {} }) // meanwhile the others have come as far
     await service.call('DELETE', `/v1/admin/users/${id}`, { token: admin.token })
     const isIdle = () => service.sqlite.query('SELECT 1 FROM outbox').get() === null
     await waitFor(isIdle)
