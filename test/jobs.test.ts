@@ -71,6 +71,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     message_push: nothing,
     unread_push: nothing,
     held_push: nothing,
+    notification: nothing,
     unread_mail: nothing,
     file_removal: nothing,
     file_release: nothing,

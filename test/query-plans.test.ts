@@ -91,6 +91,7 @@ const jobs: Record<JobKind, 'done'> = {
   message_push: 'done',
   unread_push: 'done',
   held_push: 'done',
+  notification: 'done',
   unread_mail: 'done',
   file_removal: 'done',
   file_release: 'done',

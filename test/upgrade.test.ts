@@ -8,6 +8,7 @@ import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { damageOf } from './support/recount.ts'
 import { startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 // Databases of each release and of commits between them with other tables, created by scripts/fixture.ts.
 const fixtures = join(import.meta.dir, 'fixtures')
@@ -61,6 +62,26 @@ test.each(databases)('the data of %s can be read and written', async (name) => {
   expect(damageOf(service.sqlite)).toEqual([])
   // The file can shrink.
   expect(service.sqlite.query('PRAGMA auto_vacuum').values()).toEqual([[2]])
+})
+
+test('a notification that the command of 0.1.0 queued arrives once', async () => {
+  await using service = await startService({
+    fill: async (directory) => {
+      const path = join(directory, 'hostline.db')
+      writeFileSync(path, Bun.gunzipSync(readFileSync(join(fixtures, '0.1.0.db.gz'))))
+      using sqlite = new Database(path)
+      sqlite.run(
+        `INSERT INTO outbox (id, kind, payload, created_at, run_at)
+         SELECT '01', 'notification', json_object('user_id', id, 'type', 'payout_failed',
+           'body', 'Bank closed', 'data', json_object('amount', '5.00')), 0, 0
+         FROM users WHERE email = 'carol@example.com'`,
+      )
+    },
+  })
+  const { token } = await service.login('carol@example.com')
+  await waitFor(() => service.sqlite.query("SELECT 1 FROM outbox WHERE id = '01'").get() === null)
+  const { body } = await service.call('GET', '/v1/notifications', { token })
+  expect(body.data[0]).toMatchObject({ type: 'payout_failed', body: 'Bank closed' })
 })
 
 test('a large database of an older release is left to a restore, which lets its file shrink', async () => {

@@ -466,6 +466,7 @@ async function visitWebhooks({ service, clock, ask, list }: Guide, { root, bob }
 /** Commands beside the running service. */
 async function useCommands({ service }: Guide, { bob }: People) {
   insertDeadJob(service.sqlite)
+  insertDeadJob(service.sqlite, 'notification', { user_id: 'none' })
   using directory = temporaryDirectory()
   const commands = [
     `user role ${bob.email} host`,

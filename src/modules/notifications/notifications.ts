@@ -1,5 +1,6 @@
 import type { Core, MayTalk, Module, ResolveUser } from '../../core.ts'
 import { deliveryRetention } from '../../jobs/delivery-store.ts'
+import type { NotificationEvent } from '../../lib/events.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import type { PreferenceLinks } from '../../outside/mail/preference-links.ts'
@@ -34,6 +35,8 @@ declare module '../../db/audit-trail.ts' {
 declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
     announcement: { announcement_id: string }
+    /** Queued by `hostline notify` of 0.1.0. */
+    notification: NotificationEvent & { user_id: string }
     notification_mail: { user_id: string; notification_id: string }
     /** Urgent pushes have their own queue: they expire within a minute. */
     urgent_push: NotificationPush
@@ -94,6 +97,9 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     serverFrames: model.serverFrames,
     jobs: {
       ...createPushJobs(core, { ...parts, messagePushes }),
+      async notification({ user_id, ...event }, { withOutcome }) {
+        withOutcome(() => notifier.notify(user_id, event))
+      },
       notification_mail: createMailJob(core, parts),
       unread_mail: unreadMail.job,
       announcement: announcements.job,
