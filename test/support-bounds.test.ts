@@ -368,18 +368,23 @@ describe('mails to the desk', () => {
   })
 
   test.each([
-    ['inbox', 'desk@example.com', null],
-    ['assignee', 'root@example.com', 'root'],
+    { kind: 'support_inbox_mail', address: 'desk@example.com', isAssigned: false },
+    { kind: 'assignee_mail', address: 'root@example.com', isAssigned: true },
   ])(
-    'go to the %s once although the disk is full when they are sent',
-    async (_, address, assignee) => {
+    'go out once although the disk is full when they are sent: $kind',
+    async ({ kind, address, isAssigned }) => {
       let fill = () => {}
       await using d = await openMailedDesk({ onMail: () => fill() })
       const { sqlite, log } = d.service
       const { id } = await d.open()
-      if (assignee) await d.update(id, { assignee_id: d.root.id })
-      for (const text of ['Hello?', 'Anybody?']) await d.write(id, text)
+      if (isAssigned) await d.update(id, { assignee_id: d.root.id })
+      // Another job about the same message, due after the one of the message itself.
+      sqlite.run(
+        'INSERT INTO outbox (id, kind, payload, created_at, run_at) VALUES (?1, ?2, ?3, ?4, ?4)',
+        [id, kind, JSON.stringify({ ticket_id: id }), d.clock.now() + 12 * minute],
+      )
       fill = () => sqlite.run('PRAGMA query_only = ON')
+      await d.write(id, 'Hello?')
       d.clock.advance(11 * minute)
       await waitFor(() => log().includes('the outcome of a job could not be stored yet'))
       fill = () => {}
