@@ -985,7 +985,7 @@ export interface Export {
    */
   former_addresses: FormerAddress[]
   /**
-   * What the person did.
+   * The actions of the person.
    */
   audit_log: OwnAuditEntry[]
   /**
@@ -993,7 +993,7 @@ export interface Export {
    */
   follows: Follow[]
   /**
-   * Those who follow the person.
+   * The followers of the person.
    */
   followers: Follow[]
   /**

@@ -133,7 +133,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       each: (userId) => oneTimeTokens.list('undo_email', userId).map(model.formerAddressView),
     },
     audit_log: {
-      description: 'What the person did.',
+      description: 'The actions of the person.',
       item: model.OwnAuditEntry,
       each: (userId) => core.audit.eachBy(userId).map(model.ownAuditView),
     },

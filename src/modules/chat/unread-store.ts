@@ -76,7 +76,7 @@ export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
     return newest.get(conversationId, lastReadSeq, senderId) ?? undefined
   }
 
-  /** Of conversations that are neither archived nor muted, the most recent first. */
+  /** Covers the conversations that are neither archived nor muted, the most recent first. */
   function findMailable(userId: string) {
     const inbox = findInbox(userId)
     if (!inbox || inbox.unreadCount === 0) return undefined

@@ -55,7 +55,7 @@ export function createPlatform(core: Core, neighbours: Neighbours) {
         each: (userId) => store.eachFollowed(userId).map(viewFollow),
       },
       followers: {
-        description: 'Those who follow the person.',
+        description: 'The followers of the person.',
         item: Follow,
         each: (userId) => store.eachFollower(userId).map(viewFollow),
       },

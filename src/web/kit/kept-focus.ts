@@ -1,4 +1,4 @@
-/** What knows a better place for the focus usually moves it there within this time. */
+/** Code that knows a better place for the focus usually moves it there within this time. */
 const settleMilliseconds = 150
 let fallback: HTMLElement | undefined
 
