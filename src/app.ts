@@ -1,4 +1,4 @@
-import { type AnyElysia, Elysia } from 'elysia'
+import { Elysia } from 'elysia'
 import { describeChannel } from './api/asyncapi.ts'
 import { Sample } from './api/fields.ts'
 import { describeApi } from './api/openapi.ts'
@@ -9,7 +9,7 @@ import { createErrorAnswer } from './http/error-answer.ts'
 import { type Answered, type Handle, observeRequests } from './http/observe-requests.ts'
 import { createOpenAnswers } from './http/open-answers.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
-import { routeBase } from './http/request-context.ts'
+import { type RouteApp, routeBase } from './http/request-context.ts'
 import { createRouteFinder } from './http/route-table.ts'
 import { lazy } from './lib/lazy.ts'
 import type { Metrics } from './metrics.ts'
@@ -35,7 +35,7 @@ export function createApp(core: Core, options: AppOptions) {
   const { modules, channel, version } = options
   const { publicUrl, tls } = config
   const api = lazy(() =>
-    describeApi(parts, {
+    describeApi(addRoutes, {
       version,
       publicUrl,
       limits: config.limits,
@@ -45,13 +45,14 @@ export function createApp(core: Core, options: AppOptions) {
   const socket = lazy(() => describeChannel(channelDoc(channel), version, publicUrl))
   const describe = async () => ({ api: await api(), channel: socket() })
   const { demo, metricsToken } = config
-  const parts: readonly AnyElysia[] = [
-    webRoutes({ ...options, settings, describe, demo, metricsToken }),
-    socketRoute(channel, config),
-    descriptionRoute(openApi, api),
-    descriptionRoute(asyncApi, socket),
-    ...modules.map((module) => module.routes),
-  ]
+  const web = { ...options, settings, describe, demo, metricsToken }
+  function addRoutes(app: RouteApp) {
+    webRoutes(app, web)
+    socketRoute(app, channel, config)
+    descriptionRoute(app, openApi, api)
+    descriptionRoute(app, asyncApi, socket)
+    for (const { routes } of modules) routes(app)
+  }
 
   const app = new Elysia({
     systemRouter: false, // one router, so that in-process tests and the server see the same paths
@@ -89,7 +90,7 @@ export function createApp(core: Core, options: AppOptions) {
         findRoute: (method, path) => findRoute(method, path),
       }),
     )
-  for (const part of parts) app.use(part)
+  addRoutes(app.use(routeBase))
   findRoute = createRouteFinder(app)
   return app
 }

@@ -1,10 +1,10 @@
 import type { TSchema } from '@sinclair/typebox'
-import type { AnyElysia } from 'elysia'
 import type { Config } from './config.ts'
 import type { AuditTrail } from './db/audit-trail.ts'
 import type { Orm } from './db/open.ts'
 import type { Settings } from './db/settings-store.ts'
 import type { AfterCommit, Write } from './db/writer.ts'
+import type { RouteApp } from './http/request-context.ts'
 import type { DeliveryStore } from './jobs/delivery-store.ts'
 import type { Outbox } from './jobs/outbox.ts'
 import type { RetentionRule } from './jobs/retention.ts'
@@ -55,7 +55,8 @@ export type ExportedList = {
 }
 
 export type Module = {
-  routes: AnyElysia
+  /** Adds the routes to the application. */
+  routes: (app: RouteApp) => void
   frames?: ClientFrames
   serverFrames?: ServerFrames
   jobs?: Partial<JobHandlers>

@@ -200,7 +200,7 @@ test('a list accepts its own cursors and no others', async () => {
           : conversation
   const lists = service.app.routes
     .filter(({ path }) => !path.startsWith('/v1/service/'))
-    .filter(({ hooks }) => JSON.stringify(hooks.detail?.parameters ?? []).includes('"cursor"'))
+    .filter(({ hooks }) => hooks.operation?.query?.cursor !== undefined)
     .map(({ path }) => path.replace(':id', idIn(path)))
   const page = (path: string, query: string) => own.call('GET', `${path}?${query}`, { token })
   const cursors = new Map<string, string>()

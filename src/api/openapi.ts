@@ -1,12 +1,13 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { RateLimits } from '../http/rate-limit.ts'
+import { type RouteApp, routeBase } from '../http/request-context.ts'
 import { type DescribedRoute, describedRoutes } from '../http/route-table.ts'
 import { AppError, type ErrorKind } from '../lib/errors.ts'
 import { createComponents, type JsonContent, type SuccessAnswer } from './openapi-components.ts'
 import { errorKindsOf, policyOf } from './openapi-policy.ts'
 import { closed, type Json } from './openapi-schemas.ts'
-import { tags } from './operation.ts'
+import { detailOf, tags } from './operation.ts'
 
 type Operation = Json & {
   description?: string
@@ -28,10 +29,11 @@ type Described = {
 const sourcePath = '/routes'
 
 /** Adds what the pipeline enforces to the output of the swagger plugin: security, error responses, common headers. */
-export async function describeApi(parts: readonly AnyElysia[], described: Described) {
+export async function describeApi(addRoutes: (app: RouteApp) => void, described: Described) {
   const { version, publicUrl, limits, webhooks } = described
-  const routes: AnyElysia = new Elysia()
-  for (const part of parts) routes.use(part)
+  const routes = new Elysia().use(routeBase)
+  addRoutes(routes)
+  for (const { hooks } of routes.routes) hooks.detail ??= detailOf(hooks.operation)
   const known = new Map(describedRoutes(routes).map((route) => [keyOf(route), route]))
   const document = await collect(routes)
   const components = createComponents()

@@ -31,6 +31,8 @@ type Tag = keyof typeof tags
 
 type Preset = { access: Access; limit?: RouteLimit; scope?: ServiceScope; confirm?: Confirmation }
 
+export type Operation = { id: string; tag: Tag; text: string } & Described
+
 type Described = {
   /** The schema of the success response by status; null for an empty body, or one of `media`. */
   [status: number]: TSchema | null
@@ -65,7 +67,7 @@ export function operations(tag: Tag, { access, limit = 'default', scope, confirm
     ...(described.maxFileBytes !== undefined && { maxFileBytes: described.maxFileBytes }),
     // The pipeline reads the body.
     parse: 'none' as const,
-    detail: { operationId: id, tags: [tag], ...detailOf(text, described) },
+    operation: { id, tag, text, ...described },
     // Without a body the router must see no such option.
     ...((body && { body }) as [Body] extends [never] ? object : { body: Body }),
   })
@@ -92,11 +94,12 @@ export const forCommands = (status = 200) => ({
   access: 'operator' as const,
   limit: 'none' as const,
   parse: 'none' as const,
-  detail: { hide: true, responses: { [status]: { description: statusTexts[status] ?? '' } } },
+  detail: { hide: true },
+  operation: { [status]: null },
 })
 
-// The form that the swagger plugin passes through; `openapi.ts` completes it.
-function detailOf(text: string, described: Described) {
+/** The form that the swagger plugin passes through; `openapi.ts` completes it. */
+export function detailOf({ id, tag, text, ...described }: Operation) {
   const { errors = [], query, required, headers, successHeaders = {}, ...others } = described
   const { example, media, maxFileBytes, ...success } = others
   const responses = Object.fromEntries(
@@ -113,6 +116,8 @@ function detailOf(text: string, described: Described) {
   const parameters = [...parametersIn('query', query, required), ...parametersIn('header', headers)]
   const [summary = '', ...rest] = text.split(/(?<=\.) /)
   return {
+    operationId: id,
+    tags: [tag],
     summary,
     ...(rest.length > 0 && { description: rest.join(' ') }),
     ...(parameters.length > 0 && { parameters }),

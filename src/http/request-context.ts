@@ -74,6 +74,8 @@ export class RequestContext {
   }
 }
 
+/** What every route may use. */
+export type RouteApp = typeof routeBase
 export const routeBase = new Elysia({ name: 'route-base' })
   .decorate('context', new RequestContext(''))
   .macro({

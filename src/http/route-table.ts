@@ -22,27 +22,22 @@ export type RoutePolicy = {
 
 export type DescribedRoute = RoutePolicy & { method: string; needsBody: boolean }
 
-type Parameter = { in: 'query' | 'header'; name: string; required: boolean; schema: TSchema }
-
 type Hooks = Partial<
   Pick<RoutePolicy, 'access' | 'limit' | 'scope' | 'confirm' | 'maxFileBytes'>
 > & {
   body?: TSchema
-  detail?: {
-    responses?: object
-    parameters?: Parameter[]
-  }
+  /** Its keys that are numbers are statuses. */
+  operation?: { query?: Record<string, TSchema>; required?: readonly string[] }
 }
 
 /** @throws Error for a route without `access`, `limit` or the scope of a service route */
 export function describedRoutes(app: AnyElysia): DescribedRoute[] {
   return app.routes.map(({ method, path, hooks }) => {
-    const { access, limit, scope, confirm, maxFileBytes, body, detail } = hooks as Hooks
+    const { access, limit, scope, confirm, maxFileBytes, body, operation = {} } = hooks as Hooks
     if (!access || !limit) throw new Error(`${method} ${path} has no access or no limit`)
     if (access === 'service' && !scope) throw new Error(`${method} ${path} has no scope`)
-    const [status = 200] = Object.keys(detail?.responses ?? {}).map(Number)
-    const queried = detail?.parameters?.filter((parameter) => parameter.in === 'query') ?? []
-    const guardQuery = createQueryGuard(queried)
+    const status = Object.keys(operation).map(Number).find(Number.isInteger) ?? 200
+    const guardQuery = createQueryGuard(operation.query, operation.required)
     const needsBody = body !== undefined && !(OptionalKind in body)
     const guardBody = body && bodyGuard(body, needsBody)
     const guards = { guardQuery, guardBody, needsBody }
@@ -59,20 +54,18 @@ function bodyGuard(schema: TSchema, needsBody: boolean) {
 }
 
 /** Also refuses each repeated parameter, known or not. */
-function createQueryGuard(parameters: readonly Parameter[]) {
-  const schemas = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]))
-  const needsQuery = parameters.some(({ required }) => required)
+function createQueryGuard(schemas: Record<string, TSchema> = {}, required: readonly string[] = []) {
   const guardOf = lazy(() => {
-    const fields = parameters.map(({ name, required, schema }) => [
+    const fields = Object.entries(schemas).map(([name, schema]) => [
       name,
-      required ? schema : Type.Optional(schema),
+      required.includes(name) ? schema : Type.Optional(schema),
     ])
     const schema = Type.Object(Object.fromEntries(fields))
     return { schema, guard: createGuard(schema) }
   })
   return (url: string): void => {
     const start = url.indexOf('?')
-    if (start < 0 && !needsQuery) return
+    if (start < 0 && required.length === 0) return
     const { query, repeated } = readQuery(start < 0 ? '' : url.slice(start), schemas)
     const { schema, guard } = guardOf()
     if (repeated.size === 0) guard(query)

@@ -1,11 +1,10 @@
-import { Elysia } from 'elysia'
 import { CheckedText, Id } from '../api/fields.ts'
 import { operations } from '../api/operation.ts'
 import { samples } from '../api/samples.ts'
 import type { Config } from '../config.ts'
 import { selectedProtocol } from '../http/bearer.ts'
 import { mayOpenSocket } from '../http/cors.ts'
-import { routeBase } from '../http/request-context.ts'
+import type { RouteApp } from '../http/request-context.ts'
 import { AppError, invalidField, problem } from '../lib/errors.ts'
 import type { Channel } from './channel.ts'
 
@@ -29,8 +28,8 @@ export const socketQuery = (channel: Channel) => ({
   }),
 })
 
-export function socketRoute(channel: Channel, config: Config) {
-  return new Elysia({ name: 'socket' }).use(routeBase).get(
+export function socketRoute(app: RouteApp, channel: Channel, config: Config) {
+  app.get(
     '/v1/chat/ws',
     ({ request, server, context, set }) => {
       if (!mayOpenSocket(request.headers, config)) throw new AppError('origin_not_allowed')

@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import reasons from '../../docs/reasons.md' with { type: 'text' }
 import type { PageName } from '../../scripts/build-pages.ts'
 import { hidden } from '../api/operation.ts'
@@ -6,7 +5,7 @@ import type { Settings } from '../db/settings-store.ts'
 import { readForm } from '../http/body.ts'
 import { type Compressed, compress, compressedAnswer } from '../http/compressed-answer.ts'
 import { isTagKnown } from '../http/file-answer.ts'
-import { routeBase } from '../http/request-context.ts'
+import type { RouteApp } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import { sha256 } from '../lib/hash.ts'
 import { type Locale, locales, texts } from '../lib/i18n.ts'
@@ -53,10 +52,9 @@ export type PagesOptions = {
 
 /** The console, the demo, the API reference, the start page and the pages behind mailed links. Their files are
  *  loaded at the first request. */
-export function pageRoutes(options: PagesOptions) {
+export function pageRoutes(app: RouteApp, options: PagesOptions) {
   const { version, demo, settings, describe } = options
-  const routes = new Elysia({ name: 'pages' })
-    .use(routeBase)
+  app
     .get(
       '/',
       ({ set, request, context: { locale } }) =>
@@ -66,14 +64,13 @@ export function pageRoutes(options: PagesOptions) {
         }),
       hidden,
     )
-    .use(appRoutes('console', settings))
-    .use(referenceRoutes(describe))
     .get('/platform.css', ({ set }) => platformStyle(set, settings), hidden)
     .get('/assets/:name', ({ set, request, params }) => asset(set, request, params.name), hidden)
-  routes.use(mailPreferencesRoutes(options))
-  if (demo) routes.use(appRoutes('demo', settings))
-  for (const name of accountPageNames) routes.use(accountPageRoute(name, settings))
-  return routes
+  addApp(app, 'console', settings)
+  addReference(app, describe)
+  addMailPreferences(app, options)
+  if (demo) addApp(app, 'demo', settings)
+  for (const name of accountPageNames) addAccountPage(app, name, settings)
 }
 
 const accountPageNames = [
@@ -92,16 +89,16 @@ const inName = (html: string, settings: Settings) =>
 
 /** A single-page app: every path below its name gets the same HTML. Its title has the name of the platform, and its icon the
  *  sign. */
-function appRoutes(name: 'console' | 'demo', settings: Settings) {
+function addApp(app: RouteApp, name: 'console' | 'demo', settings: Settings) {
   const fill = (html: string) => withPlatformIcon(inName(html, settings), settings)
   const show = ({ set, request }: Asked) => page(set, request, name, fill)
-  return new Elysia().use(routeBase).get(`/${name}`, show, hidden).get(`/${name}/*`, show, hidden)
+  app.get(`/${name}`, show, hidden).get(`/${name}/*`, show, hidden)
 }
 
 const searchIndex = '/docs/search.json'
 
 /** The API reference, made at the first request. `/docs/ID` leads to a section. */
-function referenceRoutes(describe: PagesOptions['describe']) {
+function addReference(app: RouteApp, describe: PagesOptions['describe']) {
   let made: ReturnType<typeof makeReference> | undefined
   async function answer({ set, request, path }: Asked & { path: string }) {
     made ??= makeReference(describe)
@@ -117,7 +114,7 @@ function referenceRoutes(describe: PagesOptions['describe']) {
     set.headers['location'] = home ? `${home}#${encodeURIComponent(id)}` : '/docs'
     return undefined
   }
-  return new Elysia().use(routeBase).get('/docs', answer, hidden).get('/docs/*', answer, hidden)
+  app.get('/docs', answer, hidden).get('/docs/*', answer, hidden)
 }
 
 async function makeReference(describe: PagesOptions['describe']) {
@@ -143,8 +140,8 @@ function once(type: string, text: string): () => Promise<Compressed> {
 }
 
 /** The page behind a mailed or printed link. The language is that of the link, or else of the browser. */
-function accountPageRoute(name: AccountPage, settings: Settings) {
-  return new Elysia().use(routeBase).get(
+function addAccountPage(app: RouteApp, name: AccountPage, settings: Settings) {
+  app.get(
     `/${name}`,
     ({ set, request, query, context }) => {
       const locale = localeOf(query, context)
@@ -159,7 +156,7 @@ function localeOf({ lang }: Record<string, unknown>, context: { locale: Locale }
 }
 
 /** The preferences behind the link in mails. A mail program posts the address, too (RFC 8058). */
-function mailPreferencesRoutes({ settings, mailPreferences }: PagesOptions) {
+function addMailPreferences(app: RouteApp, { settings, mailPreferences }: PagesOptions) {
   const path = '/mail-preferences'
   type AskedIn = Asked & { query: Record<string, unknown>; context: { locale: Locale } }
   async function answer({ set, request, query, context }: AskedIn, done?: 'stopped' | 'saved') {
@@ -181,8 +178,7 @@ function mailPreferencesRoutes({ settings, mailPreferences }: PagesOptions) {
     set.headers['cache-control'] = 'no-store'
     return text
   }
-  return new Elysia()
-    .use(routeBase)
+  app
     .get(path, (asked) => answer(asked), hidden)
     .post(
       path,

@@ -1,11 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import serviceWorker from '../../client/service-worker.js' with { type: 'text' }
 import { Sample } from '../api/fields.ts'
 import { hidden, operations } from '../api/operation.ts'
 import { refusalOfMetrics } from '../http/bearer.ts'
 import { type Compressed, compress, compressedAnswer } from '../http/compressed-answer.ts'
-import { routeBase } from '../http/request-context.ts'
+import type { RouteApp } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import type { Metrics } from '../metrics.ts'
 import { type PagesOptions, pageRoutes } from './pages.ts'
@@ -25,11 +24,10 @@ type WebRoutesOptions = PagesOptions & {
 }
 
 /** The pages, the client's files, health, readiness and metrics. */
-export function webRoutes(options: WebRoutesOptions) {
+export function webRoutes(app: RouteApp, options: WebRoutesOptions) {
   const { version, isReady, metrics, metricsToken } = options
-  return new Elysia({ name: 'web' })
-    .use(routeBase)
-    .use(pageRoutes(options))
+  pageRoutes(app, options)
+  app
     .get('/client.js', ({ set, request }) => clientFile(set, request, 'script'), hidden)
     .get('/state.js', ({ set, request }) => clientFile(set, request, 'state'), hidden)
     .get('/client.d.ts', ({ set, request }) => clientFile(set, request, 'types'), hidden)
@@ -115,13 +113,14 @@ type DescriptionOf = {
 
 /** Serves an API description. It is built at the first request, because it describes its own route, too. */
 export function descriptionRoute(
+  app: RouteApp,
   { path, id, text, example }: DescriptionOf,
   describe: () => Promise<object> | object,
 ) {
   let description: Promise<Compressed> | undefined
   const made = async () => compress('application/json', JSON.stringify(await describe()))
   const schema = Type.Object({}, { additionalProperties: true, examples: [example] })
-  return new Elysia({ name: path }).use(routeBase).get(
+  app.get(
     path,
     async ({ set, request }) => {
       description ??= made()

@@ -199,9 +199,11 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
 
   return {
     retention: accountRetention,
-    routes: accountRoutes({ ...own, keyring, profileView, sendExport, exportSchema }).use(
-      userAdminRoutes({ ...parts, userAdmin, countPurged, managedView, sendExport, exportSchema }),
-    ),
+    routes(app) {
+      const exports = { sendExport, exportSchema }
+      accountRoutes(app, { ...own, keyring, profileView, ...exports })
+      userAdminRoutes(app, { ...parts, userAdmin, countPurged, managedView, ...exports })
+    },
     jobs: {
       ...createMailJobs(core, mailer, base),
       async guest_end({ user_id: userId }) {

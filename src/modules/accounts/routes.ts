@@ -1,11 +1,10 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import { Body, ClientId, described } from '../../api/fields.ts'
 import { forCommands, hidden, operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
 import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
@@ -44,7 +43,7 @@ type Parts = {
   exportSchema: TSchema
 }
 
-export function accountRoutes(parts: Parts) {
+export function accountRoutes(app: RouteApp, parts: Parts) {
   const { accounts, sessions, keyring, recovery, totp, profileView, sendExport, exportSchema } =
     parts
   const showKeys = ({ set }: { set: { headers: Record<string, string | number> } }) => {
@@ -52,8 +51,7 @@ export function accountRoutes(parts: Parts) {
     return keyring.jwks()
   }
 
-  return new Elysia({ name: 'accounts' })
-    .use(routeBase)
+  app
     .post(
       '/v1/auth/register',
       ({ body, context }) => accounts.register(body, context.locale, context.client),

@@ -68,9 +68,10 @@ export function createChat(core: Core, neighbours: Neighbours) {
   return {
     retention: chatRetention,
     aging: createMessageAging(orm, { store, chat, detach }),
-    routes: chatRoutes({ chat, readState, unread, catchUp, broadcasts }).use(
-      platformChatRoutes(platformChat),
-    ),
+    routes(app) {
+      chatRoutes(app, { chat, readState, unread, catchUp, broadcasts })
+      platformChatRoutes(app, platformChat)
+    },
     frames: {
       message: clientFrame(MessageFrame, (frame, connection) => {
         const draft = draftOf(frame, frame.message_type)

@@ -1,7 +1,6 @@
-import { Elysia } from 'elysia'
 import { operations } from '../../api/operation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import { AppError } from '../../lib/errors.ts'
 import { Message, messageView, sendRefusals } from './model.ts'
 import type { PlatformChat } from './platform-chat.ts'
@@ -15,9 +14,8 @@ import {
 
 const platform = operations('Feed', { access: 'service', scope: 'messages' })
 
-export function platformChatRoutes(platformChat: PlatformChat) {
-  return new Elysia({ name: 'platform-chat' })
-    .use(routeBase)
+export function platformChatRoutes(app: RouteApp, platformChat: PlatformChat) {
+  app
     .post(
       '/v1/service/messages',
       async ({ body, context, request, set }) => {

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import { Flag, Id, UnreadCount } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
@@ -11,7 +10,7 @@ import {
   listAnswer,
   pageOf,
 } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import { isoTime, parseTime } from '../../lib/clock.ts'
 import { type ErrorKind, invalidField } from '../../lib/errors.ts'
 import { parseExternalId } from '../../lib/ids.ts'
@@ -53,9 +52,8 @@ type Parts = {
   broadcasts: Broadcasts
 }
 
-export function chatRoutes({ chat, readState, unread, catchUp, broadcasts }: Parts) {
-  return new Elysia({ name: 'chat' })
-    .use(routeBase)
+export function chatRoutes(app: RouteApp, { chat, readState, unread, catchUp, broadcasts }: Parts) {
+  app
     .get(
       '/v1/chat/conversations',
       ({ query, context }) => {

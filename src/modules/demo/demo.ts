@@ -1,9 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import { hidden } from '../../api/operation.ts'
 import type { Core, Module } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import { hour } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
@@ -64,18 +63,19 @@ export function createDemo(core: Core, { upsertUser, createGuest, openAnswered }
     return { display_name, email: `${newId().toLowerCase()}@demo.invalid`, locale }
   }
 
-  const routes = new Elysia({ name: 'demo' }).use(routeBase).post(
-    '/demo/people',
-    async ({ body, context }) => {
-      mustBeAllowed()
-      const { client, locale } = context
-      const left = await createGuest(invent(locale), client)
-      const right = await createGuest(invent(locale), client)
-      const desk = await upsertUser(support, { actor: { type: 'system' } })
-      await openAnswered(left.user.id, desk.user.id, body)
-      return { left, right }
-    },
-    { ...hidden, limit: 'default' as const, body: AnsweredTicket },
-  )
+  const routes = (app: RouteApp) =>
+    app.post(
+      '/demo/people',
+      async ({ body, context }) => {
+        mustBeAllowed()
+        const { client, locale } = context
+        const left = await createGuest(invent(locale), client)
+        const right = await createGuest(invent(locale), client)
+        const desk = await upsertUser(support, { actor: { type: 'system' } })
+        await openAnswered(left.user.id, desk.user.id, body)
+        return { left, right }
+      },
+      { ...hidden, limit: 'default' as const, body: AnsweredTicket },
+    )
   return { routes } satisfies Module
 }

@@ -36,7 +36,7 @@ export function createFiles(core: Core, neighbours: Omit<FileParts, 'store' | 'u
 
   return {
     retention: fileRetention((key, isImage) => core.outbox.add('file_removal', { key, isImage })),
-    routes: fileRoutes({ files, urls, pass, maxBytes: limits.maxBytes }),
+    routes: (app) => fileRoutes(app, { files, urls, pass, maxBytes: limits.maxBytes }),
     uses,
     deskUrl(url: string): string {
       const file = store.findKept(urls.idIn(url) ?? '')

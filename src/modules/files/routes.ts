@@ -1,9 +1,8 @@
-import { Elysia } from 'elysia'
 import { OneOf, Text } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { type ByteRange, prepareFileAnswer } from '../../http/file-answer.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import { uploadOf } from '../../http/uploads.ts'
 import type { DeskPass } from './desk-pass.ts'
 import {
@@ -25,9 +24,8 @@ const anybody = operations('Files', { access: 'public', limit: 'none' })
 
 type Parts = { files: FileService; urls: FileUrls; pass: DeskPass; maxBytes: number }
 
-export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
-  return new Elysia({ name: 'files' })
-    .use(routeBase)
+export function fileRoutes(app: RouteApp, { files, urls, pass, maxBytes }: Parts) {
+  app
     .post(
       '/v1/files',
       async ({ request, context, server }) => {

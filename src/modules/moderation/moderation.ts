@@ -31,7 +31,7 @@ export function createModeration(core: Core, { blocks, deskUrl, ...neighbours }:
 
   return {
     retention: reportRetention,
-    routes: moderationRoutes({ blocks, reports, avatarUrl, deskUrl }),
+    routes: (app) => moderationRoutes(app, { blocks, reports, avatarUrl, deskUrl }),
     serverFrames,
     eventData: {
       'report.created'({ report_id = '' }) {

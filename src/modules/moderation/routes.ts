@@ -1,9 +1,8 @@
-import { Elysia } from 'elysia'
 import { described, Sample } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import { pageOf } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
@@ -21,9 +20,8 @@ type Parts = {
   deskUrl: (fileUrl: string) => string
 }
 
-export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts) {
-  return new Elysia({ name: 'moderation' })
-    .use(routeBase)
+export function moderationRoutes(app: RouteApp, { blocks, reports, avatarUrl, deskUrl }: Parts) {
+  app
     .get(
       '/v1/users/blocks',
       ({ query, context }) =>

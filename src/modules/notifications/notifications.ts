@@ -87,13 +87,14 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
   return {
     unreadCount: notifier.unreadCount,
     retention: [...notificationRetention, deliveryRetention],
-    routes: notificationRoutes({
-      ...parts,
-      notifier,
-      pushTokens: createPushTokens(core, parts),
-      announcements,
-      deliveries: core.deliveries,
-    }),
+    routes: (app) =>
+      notificationRoutes(app, {
+        ...parts,
+        notifier,
+        pushTokens: createPushTokens(core, parts),
+        announcements,
+        deliveries: core.deliveries,
+      }),
     serverFrames: model.serverFrames,
     jobs: {
       ...createPushJobs(core, { ...parts, messagePushes }),

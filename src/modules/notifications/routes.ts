@@ -1,10 +1,9 @@
-import { Elysia } from 'elysia'
 import { Flag, UnreadCount } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import type { DeliveryStore } from '../../jobs/delivery-store.ts'
 import { getById } from '../../lib/ids.ts'
 import type { ListRange } from '../../lib/list-range.ts'
@@ -30,10 +29,9 @@ type Parts = NotificationParts & {
   deliveries: DeliveryStore
 }
 
-export function notificationRoutes(parts: Parts) {
+export function notificationRoutes(app: RouteApp, parts: Parts) {
   const { notifier, preferences, pushTokens, webPushKey, announcements } = parts
-  return new Elysia({ name: 'notifications' })
-    .use(routeBase)
+  app
     .get(
       '/v1/notifications',
       ({ query, context }) => {

@@ -40,7 +40,7 @@ export function createOperator(core: Core, parts: Parts): Module {
     parts.endDelivery(job)
   }
 
-  const routes = operatorRoutes(core, {
+  const routeParts = {
     ...parts,
     mails: createMailPreviews(core, parts),
     system: createSystem(core, parts),
@@ -60,7 +60,13 @@ export function createOperator(core: Core, parts: Parts): Module {
       }),
     noteBackup: (file, by) =>
       write(() => audit.record({ action: 'backup_made', ...by, details: { file } })),
-  })
+  } satisfies RouteParts
   const stop = drill && startDrill(core, drill, parts)
-  return { routes: replica ? routes.use(replicaRoutes(replica)) : routes, ...(stop && { stop }) }
+  return {
+    routes(app) {
+      operatorRoutes(app, core, routeParts)
+      if (replica) replicaRoutes(app, replica)
+    },
+    ...(stop && { stop }),
+  }
 }

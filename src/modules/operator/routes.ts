@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import { described, Sample, Time } from '../../api/fields.ts'
 import { forCommands, operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
@@ -7,7 +6,7 @@ import type { Core } from '../../core.ts'
 import type { AuditFilter, By } from '../../db/audit-trail.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { listAnswer, listRange } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import type { RetentionSurvey } from '../../jobs/forgetting.ts'
 import type { Job, JobState as State } from '../../jobs/outbox.ts'
 import { parseTime } from '../../lib/clock.ts'
@@ -39,7 +38,11 @@ export type ReplicaControl = {
   agree: (agreed: { pair: boolean; lease: number }) => Promise<void>
 }
 
-export function operatorRoutes({ settings, audit, outbox }: Core, parts: RouteParts) {
+export function operatorRoutes(
+  app: RouteApp,
+  { settings, audit, outbox }: Core,
+  parts: RouteParts,
+) {
   const { mails, system, namesOf, surveyRetention, changeSettings, changeJob, noteBackup } = parts
   function nameOf(ids: readonly (string | null)[]) {
     const names = namesOf(ids.filter((id) => id !== null))
@@ -47,8 +50,7 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
   }
   const oneJob = (job: Job) => model.jobView(job, nameOf([model.jobUserId(job)]))
 
-  return new Elysia({ name: 'operator' })
-    .use(routeBase)
+  app
     .get(
       '/v1/admin/system',
       () => system(),
@@ -174,9 +176,11 @@ export function operatorRoutes({ settings, audit, outbox }: Core, parts: RoutePa
     })
 }
 
-export const replicaRoutes = ({ takeSnapshot, requestHandOver, agree }: ReplicaControl) =>
-  new Elysia({ name: 'replica' })
-    .use(routeBase)
+export function replicaRoutes(
+  app: RouteApp,
+  { takeSnapshot, requestHandOver, agree }: ReplicaControl,
+) {
+  app
     // The operator reads what the bucket answered.
     .post(
       '/v1/operator/replica/snapshot',
@@ -188,6 +192,7 @@ export const replicaRoutes = ({ takeSnapshot, requestHandOver, agree }: ReplicaC
       body: Type.Object({ pair: Type.Boolean(), lease: Type.Integer({ minimum: 1 }) }),
       ...forCommands(204),
     })
+}
 
 function auditFilter(query: Record<string, string>): AuditFilter {
   const { action, actor_id, target_id, from, to } = query

@@ -47,7 +47,7 @@ export function createPlatform(core: Core, neighbours: Neighbours) {
 
   return {
     retention: platformRetention,
-    routes: platformRoutes({ serviceKeys, follows, calls, externalIdOf }),
+    routes: (app) => platformRoutes(app, { serviceKeys, follows, calls, externalIdOf }),
     exports: {
       follows: {
         description: 'The hosts that the person follows.',

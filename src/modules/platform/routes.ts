@@ -1,11 +1,10 @@
-import { Elysia } from 'elysia'
 import { OneOf, PersonId } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import { callStates } from '../../lib/vocabulary.ts'
 import type { Calls } from './calls.ts'
 import type { Follows } from './follows.ts'
@@ -24,11 +23,13 @@ type Parts = {
   externalIdOf: model.ExternalIdOf
 }
 
-export function platformRoutes({ serviceKeys, follows, calls, externalIdOf }: Parts) {
+export function platformRoutes(
+  app: RouteApp,
+  { serviceKeys, follows, calls, externalIdOf }: Parts,
+) {
   const [viewFollow, viewCall] = [model.followView(externalIdOf), model.callView(externalIdOf)]
 
-  return new Elysia({ name: 'platform' })
-    .use(routeBase)
+  app
     .get(
       '/v1/admin/service-keys',
       ({ query }) => pageOf(query, serviceKeys.list, model.serviceKeyView),

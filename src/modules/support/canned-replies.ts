@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import {
   Body,
   Change,
@@ -21,7 +20,7 @@ import { cannedReplies } from '../../db/schema.ts'
 import { listById, rowsOf } from '../../db/statements.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import { getById } from '../../lib/ids.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import { ReplyText } from './model.ts'
@@ -52,7 +51,7 @@ const CannedReply = Schema('CannedReply', {
 })
 
 /** Prepared replies of the desk. They have no rules, so the routes read and write the rows without a service. */
-export function cannedReplyRoutes(core: Core) {
+export function cannedReplyRoutes(app: RouteApp, core: Core) {
   const { orm, write, newId, audit } = core
   const rows = rowsOf(orm, cannedReplies)
   type Row = typeof cannedReplies.$inferSelect
@@ -66,8 +65,7 @@ export function cannedReplyRoutes(core: Core) {
   const list = (range: ListRange) =>
     listById<Row>(orm, range, { id: cannedReplies.id, order: 'oldest' })
 
-  return new Elysia({ name: 'canned-replies' })
-    .use(routeBase)
+  app
     .get(
       '/v1/admin/support/canned-replies',
       ({ query }) => pageOf(query, list, (row) => row),

@@ -1,11 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import { CheckedText, Flag, Id, Text } from '../../api/fields.ts'
 import { operations } from '../../api/operation.ts'
 import { samples } from '../../api/samples.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import { problem } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { ticketStatuses } from '../../lib/vocabulary.ts'
@@ -62,10 +61,9 @@ const answerExample = {
   author: { id: author.id, display_name: author.name },
 }
 
-export function deskRoutes(desk: DeskService, views: model.DeskViews) {
+export function deskRoutes(app: RouteApp, desk: DeskService, views: model.DeskViews) {
   const { deskTicketListItemView, deskTicketView } = views
-  return new Elysia({ name: 'support-desk' })
-    .use(routeBase)
+  app
     .get(
       '/v1/admin/support/tickets',
       ({ query, context }) => {

@@ -1,17 +1,15 @@
-import { Elysia } from 'elysia'
 import { operations } from '../../api/operation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import * as model from './model.ts'
 import type { TicketService } from './service.ts'
 
 const user = operations('Support', { access: 'user' })
 
-export function supportRoutes(tickets: TicketService) {
-  return new Elysia({ name: 'support' })
-    .use(routeBase)
+export function supportRoutes(app: RouteApp, tickets: TicketService) {
+  app
     .post(
       '/v1/support/tickets',
       async ({ body, context, request, set }) => {

@@ -113,11 +113,15 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     })
   }
 
+  const deskService = createDeskService(core, parts)
+
   return {
     openAnswered,
-    routes: supportRoutes(tickets)
-      .use(deskRoutes(createDeskService(core, parts), views))
-      .use(cannedReplyRoutes(core)),
+    routes(app) {
+      supportRoutes(app, tickets)
+      deskRoutes(app, deskService, views)
+      cannedReplyRoutes(app, core)
+    },
     frames: {
       viewing: clientFrame(model.ViewingClientFrame, (frame, { userId, role, mayAdminister }) => {
         if (role !== 'admin') throw new AppError('role_required')

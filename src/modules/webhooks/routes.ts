@@ -1,9 +1,8 @@
-import { Elysia } from 'elysia'
 import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { pageOf } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
+import type { RouteApp } from '../../http/request-context.ts'
 import { parseTime } from '../../lib/clock.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import * as model from './model.ts'
@@ -13,9 +12,8 @@ const deliveryPageSize = 100
 const admin = operations('Administration', { access: 'admin' })
 const sensitive = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
 
-export function webhookRoutes(webhooks: WebhookService) {
-  return new Elysia({ name: 'webhooks' })
-    .use(routeBase)
+export function webhookRoutes(app: RouteApp, webhooks: WebhookService) {
+  app
     .get(
       '/v1/admin/webhooks',
       ({ query }) => pageOf(query, webhooks.list, model.webhookView),

@@ -52,7 +52,7 @@ export function createWebhooks(core: Core, neighbours: Neighbours) {
 
   return {
     retention: deliveryRetention,
-    routes: webhookRoutes(service),
+    routes: (app) => webhookRoutes(app, service),
     webhooks: webhookBodies,
     jobs: { webhook_delivery: createDeliveries(core, parts) },
     stats: service.stats,

@@ -1,11 +1,10 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import { Body, Email, Flag, OneOf, Refined, Sample, Schema, Text } from '../../../api/fields.ts'
 import { forCommands, operations } from '../../../api/operation.ts'
 import { samples } from '../../../api/samples.ts'
 import { recentlyConfirmed } from '../../../http/confirmation.ts'
 import { ListOf, listQuery, pageOf } from '../../../http/pagination.ts'
-import { routeBase } from '../../../http/request-context.ts'
+import type { RouteApp } from '../../../http/request-context.ts'
 import { invalidField } from '../../../lib/errors.ts'
 import { type BanKind, roles } from '../../../lib/vocabulary.ts'
 import { Ban, type Bans, banKind, banValue, banView, NewBan } from '../bans/bans.ts'
@@ -73,11 +72,10 @@ const PurgeStarted = Schema('PurgeStarted', {
   status: Type.Literal('processing'),
 })
 
-export function userAdminRoutes(parts: Parts) {
+export function userAdminRoutes(app: RouteApp, parts: Parts) {
   const { sessions, bans, userAdmin, countPurged, managedView, sendExport, exportSchema } = parts
 
-  return new Elysia({ name: 'user-admin' })
-    .use(routeBase)
+  app
     .get(
       '/v1/admin/users',
       ({ query }) =>
