@@ -4,7 +4,6 @@ import { Sample } from './api/fields.ts'
 import { describeApi } from './api/openapi.ts'
 import { samples } from './api/samples.ts'
 import type { Core, Module } from './core.ts'
-import { idleTimeoutSeconds } from './http/body.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
 import { type Answered, type Handle, observeRequests } from './http/observe-requests.ts'
 import { createOpenAnswers } from './http/open-answers.ts'
@@ -61,11 +60,6 @@ export function createApp(core: Core, options: AppOptions) {
     // right for `https://`.
     handler: { standardHostname: tls !== undefined },
     normalize: false,
-    serve: {
-      development: false,
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      idleTimeout: idleTimeoutSeconds,
-    },
   })
   let findRoute: PipelineOptions['findRoute'] = () => undefined
   const openAnswers = createOpenAnswers(() => app.server)

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import type { createApp } from './app.ts'
 import type { Core } from './core.ts'
+import { idleTimeoutSeconds } from './http/body.ts'
 import {
   type Certificate,
   ciphers,
@@ -34,11 +35,16 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
   function open() {
     const pem = certificate && { cert: certificate.cert, key: certificate.key, ciphers }
     try {
-      app.listen({
+      // The framework's `listen` would make the handler twice, with a garbage collection each.
+      app.server = Bun.serve({
         port,
         hostname: host,
         reusePort: false,
+        development: false,
+        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+        idleTimeout: idleTimeoutSeconds,
         websocket: channel.handlers,
+        fetch: app.fetch,
         ...(pem && { tls: pem }),
       })
     } catch (cause) {
@@ -46,9 +52,6 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
         cause,
       })
     }
-    if (!app.server) throw new StartError(`cannot listen on ${host}:${port}`)
-    // The framework adds a listener for each server, which keeps the former ones.
-    process.removeAllListeners('beforeExit')
     servers.push(app.server)
     port = app.server.port ?? port
   }
