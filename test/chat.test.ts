@@ -518,6 +518,23 @@ describe('reading messages', () => {
     expect(seen).toEqual(['5', '4', '3', '2', '1'])
   })
 
+  test('a cursor before messages that a restore has undone continues with the newest one left', async () => {
+    const service = await anyService()
+    const { a, conversationId } = await service.pair()
+    for (let n = 1; n <= 7; n++) await service.say(a, conversationId, `${n}`)
+    const path = `/v1/chat/conversations/${conversationId}/messages?limit=2`
+    const page = async (more = '') =>
+      (await service.call('GET', path + more, { token: a.token })).body
+    const { cursor } = (await page()).pagination
+    service.sqlite.run('DELETE FROM messages WHERE conversation_id = ? AND seq > 4', [
+      conversationId,
+    ])
+    service.sqlite.run('UPDATE conversations SET last_seq = 4 WHERE id = ?', [conversationId])
+    const { data, pagination } = await page(`&cursor=${cursor}`)
+    expect(data.map(({ body }: { body: string }) => body)).toEqual(['4', '3'])
+    expect(pagination.has_more).toBe(true)
+  })
+
   test('numbers beyond any page are served as the last of the usual ones', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()

@@ -56,7 +56,8 @@ export function listByNumber<T>(range: ListRange, reader: NumberedReader<T>): Li
     name,
     shape: Type.Integer({ minimum: 1 }),
     list({ limit, offset, before = last + 1 }) {
-      const until = before - 1 - offset
+      // A restore may have undone the rows before a cursor.
+      const until = Math.min(before - 1, last) - offset
       return list(until - limit, until)
     },
     count: () => last - first + 1,
