@@ -823,6 +823,34 @@ test('the list of devices shows the last address and user agent; a change of bot
   expect(moves()).toBe(before + 1)
 })
 
+test('the first use of a session that the platform has opened is no move', async () => {
+  const clock = createTestClock()
+  await using service = await startService({
+    clock,
+    listen: true,
+    environment: { TRUSTED_PROXIES: '127.0.0.1' },
+  })
+  const { token } = await service.issueKey(['sessions'])
+  const { id } = await service.register()
+  const opened = await service.call('POST', `/v1/service/users/${id}/sessions`, {
+    token,
+    headers: { 'x-forwarded-for': '203.0.113.1', 'user-agent': 'platform' },
+  })
+  let refresh_token = opened.body.refresh_token
+  const useFrom = async (ip: string, agent: string) => {
+    clock.advance(1_000)
+    const headers = { 'x-forwarded-for': ip, 'user-agent': agent }
+    const options = { headers, body: { refresh_token } }
+    refresh_token = (await service.call('POST', '/v1/auth/refresh', options)).body.refresh_token
+    return service.sqlite
+      .query("SELECT ip FROM audit_log WHERE action = 'session_moved'")
+      .values()
+      .flat()
+  }
+  expect(await useFrom('198.51.100.1', 'phone')).toEqual([])
+  expect(await useFrom('198.51.100.2', 'thief')).toEqual(['198.51.100.2'])
+})
+
 test('a failed login at an unknown address leaves only a keyed hash of it', async () => {
   await using service = await startService()
   const body = { email: 'nobody@example.com', password: 'wrong horse' }

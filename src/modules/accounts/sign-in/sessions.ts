@@ -78,6 +78,8 @@ export function createSessions(core: Core, parts: Parts) {
   function recordUse({ id, userId, ...former }: SessionRow, { ip, userAgent }: Client) {
     sessionStore.update(id, { lastUsedAt: clock.now(), ip, userAgent })
     if (ip === former.ip || userAgent === former.userAgent) return
+    // The platform opens a session from its own server, for a device of the user.
+    if (former.isByPlatform && former.lastUsedAt === former.createdAt) return
     const details = { from: `${former.ip} ${former.userAgent}`, to: `${ip} ${userAgent}` }
     const actor = { type: 'user', id: userId } as const
     audit.record({ action: 'session_moved', actor, target: { type: 'session', id }, ip, details })
