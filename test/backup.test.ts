@@ -10,6 +10,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -278,6 +279,19 @@ describe('a backup', () => {
     const result = await run(args, dataDir)
     expect(result).toEqual({ exitCode, out: '', err: expect.stringContaining(reason) })
     expect(result.err.trim().split('\n')).toHaveLength(1)
+  })
+
+  test('during which its server stops leading fails, and does not replace an earlier one', async () => {
+    const { dataDir } = await filled
+    const [moved, file] = [at('moved'), at('of-moved.db')]
+    cpSync(dataDir, moved, { recursive: true })
+    writeFileSync(file, 'earlier')
+    const copying = backUp(moved, file)
+    // As the leader of a pair does.
+    renameSync(join(moved, 'hostline.db'), join(moved, 'replica.db'))
+    rmSync(join(moved, 'hostline.db-wal'))
+    expect(copying).rejects.toThrow('stopped leading meanwhile')
+    expect(readFileSync(file, 'utf8')).toBe('earlier')
   })
 
   test('of a damaged database fails', async () => {

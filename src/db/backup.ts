@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { randomBytes } from 'node:crypto'
-import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, fstatSync, renameSync, rmSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StartError } from '../lib/errors.ts'
@@ -50,8 +50,13 @@ async function copyDatabase(directory: string, staged: string) {
   // The first read creates the index of the wal.
   source.sqlite.query('SELECT 1 FROM sqlite_schema').get()
   // Never closed: closing one descriptor drops all locks of this process on the file.
-  const pinned = pinPages(source.path, openWalReader(source.path))
+  const wal = openWalReader(source.path)
+  const pinned = pinPages(source.path, wal)
   await writePaced(staged, pinned.pieces(pieceBytes / pinned.pageSize)).finally(pinned.release)
+  // A leader that stops removes its wal, and then changes pages that this copy may not have read yet.
+  const current = statSync(`${source.path}-wal`, { throwIfNoEntry: false })
+  if (current?.ino !== fstatSync(wal.walFile).ino)
+    throw new Error('the server stopped leading meanwhile: repeat it on the leader')
 }
 
 /** Writes a new file. Syncs each piece: one large sync would delay the syncs of the server. */
