@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { filesIn } from './support/files.ts'
-import { meet, startServer } from './support/process.ts'
+import { call, meet, startServer } from './support/process.ts'
 import { waitFor } from './support/wait.ts'
 
 // Large files and bad connections. The server is a process of its own, so that its memory can be measured.
@@ -157,7 +157,9 @@ test('a slow sender delays no other', async () => {
   socket.destroy()
 })
 
-test('a crash keeps acknowledged uploads, and no readable part of others', async () => {
+test('a crash keeps acknowledged uploads, and neither a readable part of others nor their room', async () => {
+  const usedAt = async (base: string) =>
+    (await call(base, 'GET', '/v1/files', { token: ada.token })).body.used
   const send = (text: string) =>
     fetch(`${server.base}/v1/files`, {
       method: 'POST',
@@ -165,7 +167,7 @@ test('a crash keeps acknowledged uploads, and no readable part of others', async
       body: text,
     })
   const { id } = (await (await send('acknowledged')).json()) as { id: string }
-  const before = stored()
+  const [before, used] = [stored(), await usedAt(server.base)]
   const socket = await open(uploadHead('Content-Length: 1000000'))
   await sendBytes(socket, 65_536)
   await waitFor(() => stored().length > before.length, 'the beginning of a file')
@@ -177,4 +179,6 @@ test('a crash keeps acknowledged uploads, and no readable part of others', async
   expect(begun).toEndWith('.part')
   const lost = await fetch(`${next.base}/v1/files/${begun.replace('.part', '')}/file`)
   expect(lost.status).toBe(404)
+  await waitFor(async () => (await usedAt(next.base)) <= used, 'the room of the lost upload')
+  await waitFor(() => !stored().includes(begun), 'the removal of its bytes')
 })

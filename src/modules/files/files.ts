@@ -35,7 +35,9 @@ export function createFiles(core: Core, neighbours: Omit<FileParts, 'store' | 'u
   const pass = createDeskPass(core.clock)
 
   return {
-    retention: fileRetention((key, isImage) => core.outbox.add('file_removal', { key, isImage })),
+    retention: fileRetention(core.clock.now(), (key, isImage) =>
+      core.outbox.add('file_removal', { key, isImage }),
+    ),
     routes: (app) => fileRoutes(app, { files, urls, pass, maxBytes: limits.maxBytes }),
     uses,
     deskUrl(url: string): string {

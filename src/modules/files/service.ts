@@ -50,7 +50,7 @@ const releasedAtOnce = 10
 const erasedAtOnce = 10
 
 /** Uploaded files. The row is inserted before the first byte and completed after the last. After a crash in between, the row
- *  counts towards the quota until it is deleted after a day. */
+ *  counts towards the quota until the next start deletes it. */
 export function createFileService(core: Core, parts: FileParts) {
   const { store, urls, storage, isDiskShort, dropPicture } = parts
   const { write, clock, log, outbox, audit, settings } = core

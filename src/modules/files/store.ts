@@ -198,12 +198,20 @@ function withoutPicture<T>(value: T, isOf: IsOf): T {
 }
 
 export const fileRetention = (
+  startedAt: number,
   onDelete: (id: string, isImage: boolean) => void,
-): readonly RetentionRule[] =>
-  [true, false].map((isImage) => ({
+): readonly RetentionRule[] => {
+  const rule = (days: number, which: string, isImage: boolean): RetentionRule => ({
     key: [files.id],
     time: files.unusedSince,
-    days: 1,
-    which: isImage ? 'picture IS NOT NULL' : 'picture IS NULL',
+    days,
+    which,
     onDelete: (id) => onDelete(id, isImage),
-  }))
+  })
+  return [
+    rule(1, 'picture IS NOT NULL', true),
+    rule(1, 'picture IS NULL', false),
+    // Uploads that an earlier process could not finish.
+    rule(0, `stored_at IS NULL AND created_at < ${startedAt}`, false),
+  ]
+}
