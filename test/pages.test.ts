@@ -79,6 +79,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     await post('/v1/auth/register', person, 'de')
     const { link } = await mail.next(person.email)
     await visit(link)
+    await page.reload()
     expect(await page.title()).toBe('E-Mail-Adresse bestätigen · 127.0.0.1')
     expect(await page.locator('html').getAttribute('lang')).toBe('de')
     expect(page.url()).not.toContain('token')

@@ -3,8 +3,10 @@
 const deadlineMilliseconds = 30_000
 const form = document.querySelector('form')
 const result = document.querySelector('[role=status]')
-const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
-history.replaceState(null, '', location.pathname + location.search)
+const token =
+  new URLSearchParams(location.hash.slice(1)).get('token') ?? history.state?.token ?? ''
+// The address shows no token, and a reload still finds it: phones drop pages behind a password manager.
+history.replaceState({ token }, '', location.pathname + location.search)
 // Another link to the same page may be opened in the same tab.
 addEventListener('hashchange', () => location.reload())
 /** The service may have done what it was asked all the same. */
