@@ -5,6 +5,7 @@ import type { AuditAction } from '../src/db/audit-trail.ts'
 import type { JobKind } from '../src/jobs/outbox.ts'
 import en from '../src/web/texts/en.json'
 import { codeOf } from './support/authenticator.ts'
+import { hostline } from './support/command.ts'
 import { insertDeadJob } from './support/dead-job.ts'
 import { describeAtLength, testAtLength } from './support/faults.ts'
 import { png } from './support/files.ts'
@@ -741,6 +742,33 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await prove(codeOf(again, Date.now() + 30_000))
     await button('Set it up').waitFor()
   })
+
+  testAtLength(
+    'a second factor set up in another tab, and one that was removed, show here',
+    async () => {
+      await button('Log out').click()
+      const { email } = await pages.createAdmin('ivy@example.com')
+      await logIn(page, email)
+      const elsewhere = await pages.trusted(email)
+      await button('Set it up').click()
+      const { body } = await elsewhere('POST', '/v1/auth/totp', {})
+      const code = codeOf(body.secret, Date.now())
+      await elsewhere('POST', '/v1/auth/totp/confirm', { code })
+      const next = codeOf(body.secret, Date.now() + 30_000)
+      await page.getByLabel('Password or code').fill(next)
+      await button('Confirm').click()
+      await page.locator('.factor .badge').getByText('On', { exact: true }).waitFor()
+      await hostline(['user', 'totp-off', email], pages.dataDir)
+      await button('Switch it off').click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Password').fill(password)
+      await dialog.getByRole('textbox', { name: 'Code' }).fill(next)
+      await page.keyboard.press('Enter')
+      await dialog.getByRole('alert').waitFor()
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await button('Set it up').waitFor()
+    },
+  )
 
   testAtLength(
     'when admins need a second factor, the console requires it first and then continues',

@@ -2,6 +2,7 @@ import { Copy, Download } from 'lucide-preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { encode } from 'uqr'
 import type { TotpSecret } from '../../../../client/src/contract.ts'
+import { ApiError } from '../../../../client/src/errors.ts'
 import { Button } from '../../kit/button.tsx'
 import { Copyable, download, useCopy } from '../../kit/copy.tsx'
 import { openDialog, useStayOpen } from '../../kit/dialog.tsx'
@@ -14,6 +15,7 @@ import { mutate, patch, useQuery } from '../data.ts'
 import { logout, needsFactor, refusalOf } from '../session.ts'
 
 const words = texts.console.account.factor
+const profile = 'GET /v1/users/me'
 
 /** Shown when the service requires a second factor of every admin: no other request works before it is set up. */
 export function RequiredFactor() {
@@ -37,7 +39,7 @@ export function RequiredFactor() {
   )
 }
 
-const show = (totp: boolean) => patch('GET /v1/users/me', {}, (profile) => ({ ...profile, totp }))
+const show = (totp: boolean) => patch(profile, {}, (before) => ({ ...before, totp }))
 
 export function SecondFactor({ isOn }: { isOn: boolean }) {
   const [isOpen, setOpen] = useState(false)
@@ -82,7 +84,8 @@ const askToSwitchOff = () =>
     tone: 'danger',
     fields: <ProofFields />,
     async submit(given) {
-      await mutate('DELETE /v1/auth/totp', { body: proofOf(given) }, { done: words.isOff })
+      const done = words.isOff
+      await mutate('DELETE /v1/auth/totp', { body: proofOf(given) }, { done, refreshes: [profile] })
       return true
     },
   })
@@ -93,7 +96,10 @@ async function renewCodes() {
     text: words.renewText,
     action: words.renewAction,
     fields: <ProofFields codeHint={words.renewCodeHint} />,
-    submit: (given) => mutate('POST /v1/auth/totp/recovery-codes', { body: proofOf(given) }),
+    submit(given) {
+      const body = proofOf(given)
+      return mutate('POST /v1/auth/totp/recovery-codes', { body }, { refreshes: [profile] })
+    },
   })
   if (!renewed) return
   await openDialog((close) => (
@@ -121,41 +127,46 @@ function SetUp({ onDone, onCancel }: { onDone: () => void; onCancel?: () => void
     setError(undefined)
     mutate('POST /v1/auth/totp', {}).then(setSecret, fail)
   }
+  function onAlreadyOn() {
+    toast(words.isOn)
+    onDone()
+  }
   function fail(problem: unknown) {
+    if (problem instanceof ApiError && problem.reason === 'totp_exists') onAlreadyOn()
     // The dialog that asks for the password was cancelled.
-    if (onCancel && refusalOf(problem) === 'confirm_required') onCancel()
+    else if (onCancel && refusalOf(problem) === 'confirm_required') onCancel()
     else setError(problem)
   }
   useEffect(start, [])
   if (codes) return <RecoveryCodes codes={codes} onKept={onDone} />
-  if (secret) return <Scan secret={secret} {...{ onConfirmed: setCodes, onDone, onCancel }} />
+  if (secret) return <Scan secret={secret} {...{ onConfirmed: setCodes, onAlreadyOn, onCancel }} />
   return error === undefined ? <Loading rows={4} /> : <Failure error={error} retry={start} />
 }
 
 type ScanProps = {
   secret: TotpSecret
   onConfirmed: (codes: string[]) => void
-  onDone: () => void
+  onAlreadyOn: () => void
   onCancel: (() => void) | undefined
 }
 
-function Scan({ secret, onConfirmed, onDone, onCancel }: ScanProps) {
+function Scan({ secret, onConfirmed, onAlreadyOn, onCancel }: ScanProps) {
   const first = useRef<HTMLParagraphElement>(null)
   // At once: it must not take the focus from a code that is being typed.
   useLayoutEffect(() => first.current?.focus(), [])
   const { onSubmit, isBusy, problem, problems } = useForm(async (given) => {
     const body = { code: String(given.get('code')) }
-    const refreshes: ['GET /v1/users/me'] = ['GET /v1/users/me']
-    onConfirmed(
-      (await mutate('POST /v1/auth/totp/confirm', { body }, { refreshes })).recovery_codes,
+    const { recovery_codes: codes } = await mutate(
+      'POST /v1/auth/totp/confirm',
+      { body },
+      { refreshes: [profile] },
     )
+    onConfirmed(codes)
   })
-  const isOn = useQuery('GET /v1/users/me', {}).data?.totp === true
+  const isOn = useQuery(profile, {}).data?.totp === true
   // Another tab has confirmed it, or the answer was lost.
   useEffect(() => {
-    if (!isOn || isBusy) return
-    toast(words.isOn)
-    onDone()
+    if (isOn && !isBusy) onAlreadyOn()
   }, [isOn, isBusy])
   return (
     <div class="scan">
