@@ -302,7 +302,8 @@ describe('an export', () => {
     const list = { description: 'Rows.', item: Type.Unknown(), each: () => rows }
     const exports = createExports(core as never, { list })
     const { signal } = new AbortController()
-    return { clock, begin: () => exports.begin('ada', {}, by, signal) }
+    const reader = { by, signal, isAllowed: () => true }
+    return { clock, begin: () => exports.begin('ada', {}, reader) }
   }
   const start = (rows: Iterable<unknown>) => open(rows).begin()
 

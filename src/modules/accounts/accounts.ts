@@ -12,7 +12,7 @@ import { createAccountParts, type OnReachChanged } from './account-parts.ts'
 import { type AccountMail, createMailJobs } from './address/account-mails.ts'
 import { createRecovery } from './address/recovery.ts'
 import { createBans } from './bans/bans.ts'
-import { createExportSchema, createExports, type SendExport, whileAllowed } from './exports.ts'
+import { createExportSchema, createExports, type SendExport } from './exports.ts'
 import * as model from './model.ts'
 import { createUserAdmin } from './people/user-admin.ts'
 import { userAdminRoutes } from './people/user-admin-routes.ts'
@@ -148,8 +148,9 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
       const mayRead = isOwn ? principal !== undefined : principal?.mayAdminister === true
       return mayRead && base.store.find(user.id)?.deletedAt === null
     }
-    const pieces = await exports.begin(user.id, managedView(user), byUser, signal)
-    return new Response(whileAllowed(pieces, isAllowed), {
+    const reading = { by: byUser, signal, isAllowed }
+    const pieces = await exports.begin(user.id, managedView(user), reading)
+    return new Response(pieces, {
       headers: {
         'content-type': 'application/json',
         'content-disposition': 'attachment; filename="account.json"',

@@ -28,53 +28,47 @@ export type SendExport = (
   signal: AbortSignal,
 ) => Promise<Response>
 
-/** Ends a stream with an error as soon as it is not allowed any more, so that its reader sees that it is incomplete. */
-export async function* whileAllowed<T>(pieces: AsyncIterable<T>, isAllowed: () => boolean) {
-  for await (const piece of pieces) {
-    if (!isAllowed()) throw new AppError('session_ended')
-    yield piece
-  }
-}
+type Reader = { by: ByUser; signal: AbortSignal; isAllowed: () => boolean }
 
 /** At the reader's pace. */
 export function createExports({ write, audit, clock }: Core, lists: Lists) {
   const running = new Map<string, { readAt: number }>()
 
-  // After a minute without a read, another export may have replaced this one.
-  function end(userId: string, own: { readAt: number }) {
-    if (running.get(userId) === own) running.delete(userId)
-  }
-
-  async function* follow(userId: string, own: { readAt: number }, pieces: AsyncIterable<string>) {
-    try {
-      for await (const piece of pieces) {
-        own.readAt = clock.now()
-        yield piece
-      }
-    } finally {
-      end(userId, own)
-    }
-  }
-
   return {
     /** @param user the first field of the export
-     *  @param signal of the request
+     *  @param reader.signal of the request
      *  @throws quota_exceeded: one export at a time and five an hour for each user */
-    async begin(userId: string, user: object, by: ByUser, signal: AbortSignal) {
+    async begin(userId: string, user: object, { by, signal, isAllowed }: Reader) {
       const wait = timeLeft(running.get(userId)?.readAt, unreadMilliseconds, clock.now())
       if (wait > 0) throw throttled('quota_exceeded', wait)
       const own = { readAt: clock.now() }
       running.set(userId, own)
+      // After a minute without a read, another export may have replaced this one.
+      function end() {
+        if (running.get(userId) === own) running.delete(userId)
+      }
+      async function* pieces() {
+        try {
+          for await (const piece of piecesOf(user, userId, lists)) {
+            // An error, so that the reader sees that the export is incomplete.
+            if (!isAllowed()) throw new AppError('session_ended')
+            own.readAt = clock.now()
+            yield piece
+          }
+        } finally {
+          end()
+        }
+      }
       await write(() => {
         audit.mustHaveLeft(userId, 'data_exported')
         audit.record({ action: 'data_exported', ...by, target: { type: 'user', id: userId } })
       }).catch((error: unknown) => {
-        end(userId, own)
+        end()
         throw error
       })
       // The response to a client that has left is never read.
-      if (signal.aborted) end(userId, own)
-      return follow(userId, own, piecesOf(user, userId, lists))
+      if (signal.aborted) end()
+      return pieces()
     },
   }
 }
