@@ -28,14 +28,10 @@ export type Attachment = {
   placeholder?: string
 }
 
-/** A push that waits for the end of the quiet hours: of a notification, a conversation up to `seq`, or several (empty).
- *  `job_id` names the job that sends it; absent in an older database. */
-export type HeldPush = {
-  notification_id?: string
-  conversation_id?: string
-  seq?: number
-  job_id?: string
-}
+/** What a push is about: a notification, or a conversation up to `seq`. */
+export type PushSubject = { notification_id: string } | { conversation_id: string; seq: number }
+/** A push that waits for the end of the quiet hours. `job_id` names the job that sends it. */
+export type HeldPush = PushSubject & { job_id: string }
 
 const time = (name: string) => integer(name)
 const isSet = (column: string) => sql.raw(`${column} IS NOT NULL`)

@@ -19,7 +19,7 @@ import { type ContentLevel, linkTo, type SettingValues } from '../../settings.ts
 import type { MessagePushes } from './message-pushes.ts'
 import type { NotificationParts } from './notifications.ts'
 import { isAboutBlocked, type NotificationText, textOf } from './notifier.ts'
-import { type HeldPush, heldOf, type PushTokenRow } from './push-token-store.ts'
+import { type HeldPush, heldOf, type PushSubject, type PushTokenRow } from './push-token-store.ts'
 import type { NotificationRow, Person } from './store.ts'
 
 export type UnreadMessages = {
@@ -52,14 +52,10 @@ const callTypes: readonly string[] = ['call_incoming', 'call_missed']
 const important: readonly NotificationType[] = ['call_incoming', 'support_reply', 'payout_failed']
 
 type Run = Parameters<JobHandler<'message_push'>>[1]
-type PushJobs = Pick<
-  JobHandlers,
-  'urgent_push' | 'notification_push' | 'message_push' | 'unread_push' | 'held_push'
->
 
 /** A job contains only ids, so a notification that has been read by then is not pushed. The collapse key lets a push
  *  that is repeated after a crash replace the first one on the screen. */
-export function createPushJobs(core: Core, parts: PushParts): PushJobs {
+export function createPushJobs(core: Core, parts: PushParts) {
   const { write, clock, log, settings, outbox, newId } = core
   const { store, preferences, pushTokenStore, pusher, mayTalk } = parts
   const { unreadMessages, messagePushes, hasStoppedRinging } = parts
@@ -136,18 +132,18 @@ export function createPushJobs(core: Core, parts: PushParts): PushJobs {
   const quietForOf = (userId: string) => quietFor(store.findPerson(userId)?.quietHours, clock.now())
 
   /** During quiet hours a push is stored with its device, for the job that runs when they end. */
-  function isHeld(token: PushTokenRow, push: HeldPush, { withOutcome }: Run): boolean {
+  function isHeld(token: PushTokenRow, push: PushSubject, { withOutcome }: Run): boolean {
     const delayMilliseconds = quietForOf(token.userId)
     if (delayMilliseconds === 0) return false
     withOutcome(() => hold(token, push, delayMilliseconds))
     return true
   }
 
-  function hold({ id, userId }: PushTokenRow, push: HeldPush, delayMilliseconds: number) {
+  function hold({ id, userId }: PushTokenRow, push: PushSubject, delayMilliseconds: number) {
     const token = pushTokenStore.findLive(userId, id)
     if (!token) return
     const held = heldOf(token)
-    const others = held.filter((other) => !isSamePlace(other, push))
+    const others = held.filter((other) => placeOf(other) !== placeOf(push))
     const waiting = held.find(({ job_id }) => isWaiting(job_id))?.job_id
     const jobId = waiting ?? newId()
     const heldPush = [...others, { ...push, job_id: jobId }].slice(-maxHeldPushes)
@@ -158,14 +154,13 @@ export function createPushJobs(core: Core, parts: PushParts): PushJobs {
   }
 
   /** False for a job that an admin has discarded. */
-  const isWaiting = (jobId = '') => outbox.find(jobId)?.deadAt === null
+  const isWaiting = (jobId: string) => outbox.find(jobId)?.deadAt === null
 
-  function isDue(userId: string, { notification_id, conversation_id, seq }: HeldPush) {
-    if (notification_id) return findDue(userId, notification_id) !== undefined
-    if (!conversation_id || !seq) return false
-    // A later message is held in the same place.
-    return findDueMessage(userId, conversation_id, seq) !== undefined
-  }
+  /** A later message is held in the same place. */
+  const isDue = (userId: string, push: PushSubject) =>
+    ('seq' in push
+      ? findDueMessage(userId, push.conversation_id, push.seq)
+      : findDue(userId, push.notification_id)) !== undefined
 
   /** Queues the only push that is due again, and goes on holding those that were held during the run. */
   function release(device: Device, before: PushTokenRow | undefined, due: readonly HeldPush[]) {
@@ -178,11 +173,9 @@ export function createPushJobs(core: Core, parts: PushParts): PushJobs {
     if (only && !second) queue(device, only, token.service)
   }
 
-  function queue(device: Device, { notification_id, conversation_id, seq }: HeldPush, to: string) {
-    const options = { receiver: to }
-    if (notification_id) outbox.add('notification_push', { ...device, notification_id }, options)
-    if (conversation_id && seq)
-      outbox.add('message_push', { ...device, conversation_id, seq }, options)
+  function queue(device: Device, { job_id: _, ...push }: HeldPush, receiver: string) {
+    if ('seq' in push) outbox.add('message_push', { ...device, ...push }, { receiver })
+    else outbox.add('notification_push', { ...device, ...push }, { receiver })
   }
 
   const platformOf = (userId: string) => ({
@@ -263,7 +256,7 @@ export function createPushJobs(core: Core, parts: PushParts): PushJobs {
       } as const
       return push(token, message, run)
     },
-  }
+  } satisfies Partial<JobHandlers>
 }
 
 const results: Record<'delivered' | 'gone' | 'unconfigured', Delivered> = {
@@ -278,8 +271,7 @@ const maxHeldPushes = 100
 const heldSince = (before: PushTokenRow, now: PushTokenRow): HeldPush[] =>
   heldOf(now).filter((push) => !heldOf(before).some((one) => isDeepStrictEqual(one, push)))
 
-const isSamePlace = (one: HeldPush, other: HeldPush) =>
-  one.notification_id === other.notification_id && one.conversation_id === other.conversation_id
+const placeOf = (push: PushSubject) => ('seq' in push ? push.conversation_id : push.notification_id)
 
 // Keys reserved by push services.
 const reservedPattern = /^(from|type|message_type|notification_id)$|^(google|gcm)/i

@@ -1,11 +1,11 @@
 import { and, desc, eq, exists, isNotNull, notInArray, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { pushTokens, sessions } from '../../db/schema.ts'
+import { type HeldPush, pushTokens, sessions } from '../../db/schema.ts'
 import { listById, rowsOf } from '../../db/statements.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 
+export type { HeldPush, PushSubject } from '../../db/schema.ts'
 export type PushTokenRow = typeof pushTokens.$inferSelect
-export type HeldPush = NonNullable<PushTokenRow['heldPush']>[number]
 export type LiveDevice = Pick<PushTokenRow, 'id' | 'service'>
 export type PushTokenStore = ReturnType<typeof createPushTokenStore>
 
@@ -59,6 +59,4 @@ export function createPushTokenStore(orm: Orm) {
   }
 }
 
-/** An older database may hold one push without a list. */
-export const heldOf = ({ heldPush }: PushTokenRow): HeldPush[] =>
-  heldPush ? [heldPush].flat() : []
+export const heldOf = ({ heldPush }: PushTokenRow): HeldPush[] => heldPush ?? []
