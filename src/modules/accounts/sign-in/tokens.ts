@@ -32,18 +32,11 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
   const audience = issuer
   // Verifying a signature costs more than most requests, so each token is verified once.
   const remembered = createLru<Checked>(rememberedTokens)
-  let signer: ReturnType<typeof createSigner> | undefined
 
-  function createSigner({ kid, privateKey: secret }: ReturnType<Keyring['active']>) {
+  function signer() {
+    const { kid, privateKey: secret } = keyring.active()
     const options = { kid, secret, iss: issuer, aud: audience }
-    const { decorator } = jwt({ name: 'accessToken', alg: 'RS256', typ, ...options })
-    return { kid, sign: decorator.accessToken.sign }
-  }
-
-  function activeSigner() {
-    const active = keyring.active()
-    if (signer?.kid !== active.kid) signer = createSigner(active)
-    return signer
+    return jwt({ name: 'accessToken', alg: 'RS256', typ, ...options }).decorator.accessToken
   }
 
   async function check(token: string): Promise<AccessClaims | undefined> {
@@ -78,7 +71,7 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
 
   return {
     mint: async (user: UserRow, sessionId: string): Promise<string> =>
-      activeSigner().sign({
+      signer().sign({
         sub: user.id,
         email: user.email,
         role: user.role,
