@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
@@ -9,6 +10,7 @@ import { AppError, invalidField } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { isPublicAddress } from '../../lib/ip-network.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
+import { hostnameOf } from '../../outside/names.ts'
 import { hostOf, type Outcome, outcomeOf, type WebhookEvent } from './deliveries.ts'
 import { type NewWebhook, testEvent, type WebhookUpdate } from './model.ts'
 import { newSecret, secretsOf } from './sender.ts'
@@ -61,13 +63,8 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
       }
       const make = (): WebhookRow => {
         if (store.count() >= maxWebhooks) throw new AppError('too_many_webhooks')
-        const webhook = store.insert({
-          id: newId(),
-          ...content,
-          secret: newSecret(),
-          ...initialState,
-          createdAt: clock.now(),
-        })
+        const made = { id: newId(), secret: newSecret(), createdAt: clock.now() }
+        const webhook = store.insert({ ...content, ...made })
         record('webhook_created', by, webhook)
         afterCommit(reload)
         return webhook
@@ -194,14 +191,6 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
   }
 }
 
-const initialState = {
-  formerSecret: null,
-  formerSecretUntil: null,
-  failingSince: null,
-  disabledAt: null,
-  droppedCount: 0,
-}
-
 function changesIn(update: WebhookUpdate, before: WebhookRow, now: number) {
   const { url, events, description, enabled } = update
   const disabledAt = before.disabledAt ?? now
@@ -216,9 +205,7 @@ function changesIn(update: WebhookUpdate, before: WebhookRow, now: number) {
   }
 }
 
-function isPublicUrl(text: string): boolean {
-  const { protocol, hostname } = new URL(text)
-  const host = hostname.replace(/^\[(.*)\]$/, '$1')
-  const isAddress = host.includes(':') || /^[\d.]+$/.test(host)
-  return protocol === 'https:' && (!isAddress || isPublicAddress(host))
+function isPublicUrl(url: string): boolean {
+  const host = hostnameOf(url)
+  return new URL(url).protocol === 'https:' && (isIP(host) === 0 || isPublicAddress(host))
 }
