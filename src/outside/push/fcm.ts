@@ -10,7 +10,6 @@ import {
   type PushDriver,
   type PushMessage,
   PushRefused,
-  topicOf,
 } from './pusher.ts'
 import { createAccessTokens, type ServiceAccount } from './service-account.ts'
 
@@ -72,17 +71,15 @@ function apnsPart({ urgency, ttlSeconds, collapseKey, badge }: PushMessage, now:
     headers: {
       'apns-priority': urgency === 'high' ? '10' : '5',
       'apns-expiration': String(Math.floor(now / 1_000) + ttlSeconds),
-      // Apple accepts 64 bytes; a topic is shorter.
-      'apns-collapse-id': collapseKey === undefined ? undefined : topicOf(collapseKey),
+      'apns-collapse-id': collapseKey,
     },
     payload: { aps: { badge, sound: urgency === 'high' ? 'default' : undefined } },
   }
 }
 
 function webPushPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
-  const topic = collapseKey === undefined ? undefined : topicOf(collapseKey)
-  const notification = collapseKey === undefined ? undefined : { tag: collapseKey }
-  return { headers: { TTL: String(ttlSeconds), Urgency: urgency, Topic: topic }, notification }
+  const headers = { TTL: String(ttlSeconds), Urgency: urgency, Topic: collapseKey }
+  return { headers, notification: { tag: collapseKey } }
 }
 
 // A 401 may also concern the credentials for Apple or the browsers, and then a new access token does not help.

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { Log } from '../../lib/log.ts'
 import { withoutAddresses } from '../../lib/text.ts'
 import type { pushPlatforms } from '../../lib/vocabulary.ts'
@@ -13,9 +12,10 @@ export type PushMessage = {
   /** How long the push service keeps the message for an offline device. */
   ttlSeconds: number
   urgency: 'normal' | 'high'
-  /** Replaces an earlier message with the same key, waiting or displayed. */
-  collapseKey?: string
-  badge?: number
+  /** Replaces an earlier message with the same key, waiting or displayed. At most 32 characters of base64url, which every
+   *  push service accepts (RFC 8030, 5.4). */
+  collapseKey: string
+  badge: number
 }
 
 export type PushPlatform = (typeof pushPlatforms)[number]
@@ -79,12 +79,4 @@ export function serviceOf(target: PushTarget, hostSuffixes: readonly string[]): 
   if (target.kind === 'fcm') return 'fcm'
   const { host } = new URL(target.subscription.endpoint)
   return hostSuffixes.find((suffix) => isWithin(host, suffix)) ?? host
-}
-
-const topicPattern = /^[\w-]{1,32}$/
-
-/** The key in a form that every push service accepts: at most 32 characters of base64url (RFC 8030, 5.4). */
-export function topicOf(collapseKey: string): string {
-  if (topicPattern.test(collapseKey)) return collapseKey
-  return hash('sha256', collapseKey, 'base64url').slice(0, 32)
 }

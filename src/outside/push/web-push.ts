@@ -9,13 +9,7 @@ import {
 import { type Clock, hour, timeLeft } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import { outcomeOf, post } from './post.ts'
-import {
-  type PushDriver,
-  type PushMessage,
-  PushRefused,
-  topicOf,
-  type WebPushTarget,
-} from './pusher.ts'
+import { type PushDriver, type PushMessage, PushRefused, type WebPushTarget } from './pusher.ts'
 import type { WebPushSubscription } from './subscription.ts'
 import type { VapidKeys } from './vapid-key-store.ts'
 
@@ -38,8 +32,8 @@ const lastRecord = Buffer.of(2)
 
 export const maxPlaintextBytes = maxBodyBytes - headerBytes - lastRecord.length - tagBytes
 
-/** Sends to browsers through their push services (RFC 8030). The service worker finds `{title, body, data, badge?,
- *  tag?}` in the event; `data` includes the `type`, as with FCM. */
+/** Sends to browsers through their push services (RFC 8030). The service worker finds `{title, body, data, badge,
+ *  tag}` in the event; `data` includes the `type`, as with FCM. */
 export function createWebPushDriver(options: WebPushOptions): PushDriver<WebPushTarget> {
   const { isAllowed, clock, timeoutMilliseconds } = options
   const authorize = createAuthorization(options)
@@ -70,7 +64,7 @@ function headersOf({ ttlSeconds, urgency, collapseKey }: PushMessage) {
     'Content-Encoding': 'aes128gcm',
     TTL: String(ttlSeconds),
     Urgency: urgency,
-    ...(collapseKey !== undefined && { Topic: topicOf(collapseKey) }),
+    Topic: collapseKey,
   }
 }
 
