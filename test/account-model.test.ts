@@ -206,8 +206,8 @@ const mutations: Mutation[] = [
   {
     name: 'devices outlive their session',
     file: 'src/modules/notifications/push-token-store.ts',
-    from: '(SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)',
-    to: 'true',
+    from: 'SELECT revoked_at IS NULL AND',
+    to: 'SELECT',
   },
   {
     name: 'disabling and roles leave sockets',

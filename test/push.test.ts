@@ -106,6 +106,21 @@ describe('push tokens', () => {
     expect(kept).toEqual(['tablet', 'phone'])
   })
 
+  test('end 180 days after the login, as its session does', async () => {
+    const service = await anyService()
+    const ada = await service.register()
+    await registerDevice(service, ada, 'device-1')
+    const age = (milliseconds: number) =>
+      service.sqlite.run('UPDATE sessions SET created_at = created_at - ? WHERE user_id = ?', [
+        milliseconds,
+        ada.id,
+      ])
+    age(180 * 86_400_000 - 60_000)
+    expect(await devicesOf(service, ada)).toHaveLength(1)
+    age(60_000)
+    expect(await devicesOf(service, ada)).toEqual([])
+  })
+
   test('end with the session that registered them, and take no room on a page', async () => {
     const service = await anyService()
     const phone = await service.register()

@@ -1,4 +1,8 @@
+import { day } from './clock.ts'
 import type { Role, ServiceScope } from './vocabulary.ts'
+
+/** A session ends this long after its login, however often it is refreshed. */
+export const longestSessionMilliseconds = 180 * day
 
 /** The claims of a verified access token; `expiresAt` in ms since the epoch. */
 export type AccessClaims = { userId: string; sessionId: string; expiresAt: number }

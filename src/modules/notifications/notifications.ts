@@ -71,7 +71,7 @@ export type NotificationParts = Neighbours & {
 export function createNotifications(core: Core, neighbours: Neighbours) {
   const { orm } = core
   const store = createNotificationStore(orm)
-  const pushTokenStore = createPushTokenStore(orm)
+  const pushTokenStore = createPushTokenStore(core)
   const preferences = createPreferences(core, store)
   const parts = { ...neighbours, store, preferences, pushTokenStore }
   const messagePushes = createMessagePushes(core, parts)

@@ -1,24 +1,30 @@
-import { and, desc, eq, exists, isNotNull, notInArray, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/open.ts'
+import { and, desc, eq, exists, isNotNull, notInArray, type Placeholder, sql } from 'drizzle-orm'
+import type { Core } from '../../core.ts'
 import { type HeldPush, pushTokens, sessions } from '../../db/schema.ts'
 import { listById, rowsOf } from '../../db/statements.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
+import { longestSessionMilliseconds } from '../../lib/principal.ts'
 
 export type { HeldPush, PushSubject } from '../../db/schema.ts'
 export type PushTokenRow = typeof pushTokens.$inferSelect
 export type LiveDevice = Pick<PushTokenRow, 'id' | 'service'>
 export type PushTokenStore = ReturnType<typeof createPushTokenStore>
 
-/** A token is live while its session is open and its user enabled; other tokens are neither listed nor used. */
-export function createPushTokenStore(orm: Orm) {
-  const isLive = `(SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)
-    AND (SELECT disabled_at IS NULL FROM users WHERE id = user_id)`
-  const ofUser = (userId: string) => eq(pushTokens.userId, userId)
-  const liveOf = (userId: string) => and(ofUser(userId), sql.raw(isLive))
+/** A token is live while its session has not ended and its user is enabled; other tokens are neither listed nor used. */
+export function createPushTokenStore({ orm, clock }: Pick<Core, 'orm' | 'clock'>) {
+  const { id, service } = pushTokens
+  const isLive = (oldestLogin: number | Placeholder) =>
+    sql`(SELECT revoked_at IS NULL AND created_at > ${oldestLogin} FROM sessions WHERE id = session_id)
+      AND (SELECT disabled_at IS NULL FROM users WHERE id = user_id)`
+  const oldestLogin = () => clock.now() - longestSessionMilliseconds
+  const ofUser = (userId: string | Placeholder) => eq(pushTokens.userId, userId)
+  const liveOf = (userId: string) => and(ofUser(userId), isLive(oldestLogin()))
   // Runs for every message to an offline user.
-  const live = orm.$client.prepare<LiveDevice, [string]>(
-    `SELECT id, service FROM push_tokens WHERE user_id = ? AND ${isLive}`,
-  )
+  const live = orm
+    .select({ id, service })
+    .from(pushTokens)
+    .where(and(ofUser(sql.placeholder('userId')), isLive(sql.placeholder('oldestLogin'))))
+    .prepare()
 
   return {
     ...rowsOf(orm, pushTokens),
@@ -28,7 +34,7 @@ export function createPushTokenStore(orm: Orm) {
       const one = and(eq(pushTokens.id, id), liveOf(userId))
       return orm.select().from(pushTokens).where(one).get()
     },
-    listDevices: (userId: string): LiveDevice[] => live.all(userId),
+    listDevices: (userId: string): LiveDevice[] => live.all({ userId, oldestLogin: oldestLogin() }),
     /** Includes tokens of ended sessions. */
     listAll: (userId: string): PushTokenRow[] =>
       orm.select().from(pushTokens).where(ofUser(userId)).all(),

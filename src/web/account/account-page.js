@@ -3,8 +3,7 @@
 const deadlineMilliseconds = 30_000
 const form = document.querySelector('form')
 const result = document.querySelector('[role=status]')
-const token =
-  new URLSearchParams(location.hash.slice(1)).get('token') ?? history.state?.token ?? ''
+const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? history.state?.token ?? ''
 // The address shows no token, and a reload still finds it: phones drop pages behind a password manager.
 history.replaceState({ token }, '', location.pathname + location.search)
 // Another link to the same page may be opened in the same tab.

@@ -12,14 +12,16 @@ import {
 } from '../../../db/statements.ts'
 import { day } from '../../../lib/clock.ts'
 import type { Listing, ListRange } from '../../../lib/list-range.ts'
-import type { AccessClaims, UserPrincipal } from '../../../lib/principal.ts'
+import {
+  type AccessClaims,
+  longestSessionMilliseconds,
+  type UserPrincipal,
+} from '../../../lib/principal.ts'
 import type { Role } from '../../../lib/vocabulary.ts'
 
 /** A repeated refresh needs an idempotency key and an unused successor. */
 const repeatMilliseconds = day
 export const refreshTokenMilliseconds = 30 * day
-/** A session ends this long after its login, however often it is refreshed. */
-export const longestSessionMilliseconds = 180 * day
 
 export type SessionRow = typeof sessions.$inferSelect
 type RefreshToken = {

@@ -4,16 +4,16 @@ import { type By, onOneself } from '../../../db/audit-trail.ts'
 import { AppError } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
 import { parseId } from '../../../lib/ids.ts'
-import type { Client, UserPrincipal } from '../../../lib/principal.ts'
+import {
+  type Client,
+  longestSessionMilliseconds,
+  type UserPrincipal,
+} from '../../../lib/principal.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { Bans } from '../bans/bans.ts'
 import { type Authenticated, type TokenSet, userView } from '../model.ts'
 import type { UserRow } from '../store.ts'
-import {
-  longestSessionMilliseconds,
-  refreshTokenMilliseconds,
-  type SessionRow,
-} from './session-store.ts'
+import { refreshTokenMilliseconds, type SessionRow } from './session-store.ts'
 import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 
 /** Two tabs may use one refresh token at the same time. Within this time the second use does not count as theft. */
