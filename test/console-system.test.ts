@@ -755,7 +755,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
       const code = codeOf(body.secret, Date.now())
       await elsewhere('POST', '/v1/auth/totp/confirm', { code })
       const next = codeOf(body.secret, Date.now() + 30_000)
-      await page.getByLabel('Password or code').fill(next)
+      await page.getByLabel('Password or code').fill(`${next.slice(0, 3)} ${next.slice(3)}`)
       await button('Confirm').click()
       await page.locator('.factor .badge').getByText('On', { exact: true }).waitFor()
       await hostline(['user', 'totp-off', email], pages.dataDir)

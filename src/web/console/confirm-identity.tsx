@@ -25,13 +25,15 @@ async function ask(prove: Prove): Promise<boolean> {
     fields: <PasswordField label={words.secret} hint={words.secretHint} name="secret" />,
     async submit(given) {
       const secret = String(given.get('secret'))
-      // A password is always longer than a code.
-      await prove(/^\d{6}$/.test(secret) ? { code: secret } : { password: secret }).catch(atField)
+      await prove(isCode(secret) ? { code: secret } : { password: secret }).catch(atField)
       return true
     },
   })
   return isConfirmed === true
 }
+
+/** Six digits, perhaps in two groups, as authenticators show them. A password is always longer. */
+const isCode = (secret: string) => /^\d{3}[\s-]?\d{3}$/.test(secret)
 
 /** The service's sentence is about the login, with its address. */
 function atField(error: unknown): never {
