@@ -222,12 +222,12 @@ function countCommits(registry: Registry) {
   })
 
   return {
-    committed(size: number, milliseconds: number) {
+    onCommit(size: number, milliseconds: number) {
       duration.observe(milliseconds / 1_000)
       writes.observe(size)
     },
-    commitFailed: () => failed.inc(),
-    synced: (milliseconds: number) => sync.observe(milliseconds / 1_000),
+    onCommitFailure: () => failed.inc(),
+    onSync: (milliseconds: number) => sync.observe(milliseconds / 1_000),
   }
 }
 

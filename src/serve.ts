@@ -105,15 +105,13 @@ export async function openService(
   const newId = createIds(clock, findNewestId(orm))
   const metrics = createMetrics(build, clock, substitutes.metricsSharedMilliseconds)
   const storage = openStorage(connection, {
+    ...metrics.commits,
+    onCommit(size, milliseconds) {
+      replica?.capture()
+      metrics.commits.onCommit(size, milliseconds)
+    },
     worker: checkpointWorker,
     log,
-    counts: {
-      ...metrics.commits,
-      committed(size, milliseconds) {
-        replica?.capture()
-        metrics.commits.committed(size, milliseconds)
-      },
-    },
     onFatal,
     sync: substitutes.sync ?? replica?.sync,
   })

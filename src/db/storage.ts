@@ -1,21 +1,12 @@
 import { close, fdatasync, fstatSync, openSync, statSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { freeBytesAt } from '../lib/free-space.ts'
-import type { Log } from '../lib/log.ts'
 import { createCheckpointer } from './checkpointer.ts'
 import type { Connection } from './open.ts'
-import { createWriter } from './writer.ts'
+import { createWriter, type WriterOptions } from './writer.ts'
 
-type StorageOptions = {
-  log: Log
+type StorageOptions = Omit<WriterOptions, 'sqlite' | 'sync'> & {
   worker: URL
-  /** Observes commits and syncs; times in milliseconds. */
-  counts: {
-    committed: (size: number, milliseconds: number) => void
-    commitFailed: () => void
-    synced: (milliseconds: number) => void
-  }
-  onFatal: (error: unknown) => void
   /** Replaces `fdatasync` of the wal; receives the real one. */
   sync?: ((real: () => Promise<void>) => Promise<void>) | undefined
 }
@@ -23,29 +14,24 @@ type StorageOptions = {
 export type Storage = ReturnType<typeof openStorage>
 
 export function openStorage(connection: Connection, options: StorageOptions) {
-  const { log, worker, counts, onFatal, sync } = options
+  const { log, sync, onCommit } = options
   const { sqlite, path } = connection
   const wal = openWal(path)
   const checkpointer = createCheckpointer({
+    ...options,
     sqlite,
     path,
-    worker,
-    log,
-    onFatal,
     hold: () => writer.hold(),
     release: () => writer.resume(),
   })
   const writer = createWriter({
+    ...options,
     sqlite,
     sync: sync ? () => sync(wal.sync) : wal.sync,
     onCommit(size, milliseconds) {
       checkpointer.committed()
-      counts.committed(size, milliseconds)
+      onCommit(size, milliseconds)
     },
-    onCommitFailure: counts.commitFailed,
-    onSync: counts.synced,
-    onFatal,
-    log,
   })
 
   return {
