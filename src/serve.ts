@@ -369,10 +369,7 @@ async function createModules(core: Core, outside: Outside) {
     endDelivery: webhooks.endDelivery,
     onJobChanged: notifications.onJobChanged,
     replica,
-    drill:
-      replica && verify && core.config.replica?.hasDrill
-        ? { lastAt: replica.lastDrillAt, note: replica.noteDrill, verify }
-        : undefined,
+    drill: replica && verify && core.config.replica?.hasDrill ? { ...replica, verify } : undefined,
     mailer,
   })
   const { openAnswered } = support

@@ -4,11 +4,9 @@ import { failureMessage } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
 import { renderMail } from '../../outside/mail/templates.ts'
+import type { Replica } from '../../replication/replication.ts'
 
-export type Drill = {
-  /** When the bucket was last restored successfully, in ms since the epoch. */
-  lastAt: () => number | undefined
-  note: (at: number, reason?: string) => void
+export type Drill = Pick<Replica, 'lastDrillAt' | 'noteDrill'> & {
   /** Restores the bucket into a temporary directory. Rejects with the reason when that fails. */
   verify: () => Promise<void>
 }
@@ -25,7 +23,7 @@ export function startDrill(core: Core, drill: Drill, { mailer, listAdmins }: Dri
   let isRunning = false
   let since = clock.now()
   // The first snapshot takes its time.
-  let pause = Math.max(hour, timeLeft(drill.lastAt(), intervalMilliseconds, since))
+  let pause = Math.max(hour, timeLeft(drill.lastDrillAt(), intervalMilliseconds, since))
 
   async function run() {
     isRunning = true
@@ -33,7 +31,7 @@ export function startDrill(core: Core, drill: Drill, { mailer, listAdmins }: Dri
     isRunning = false
     since = clock.now()
     pause = reason === undefined ? intervalMilliseconds : day
-    drill.note(since, reason)
+    drill.noteDrill(since, reason)
     if (reason === undefined) return log.info('the bucket was restored for a try: it is whole')
     log.error('the bucket cannot be restored', { reason })
     const verified = listAdmins().filter(({ emailVerified }) => emailVerified)

@@ -11,6 +11,7 @@ import type { RetentionSurvey } from '../../jobs/forgetting.ts'
 import type { Job, JobState as State } from '../../jobs/outbox.ts'
 import { parseTime } from '../../lib/clock.ts'
 import { parseId } from '../../lib/ids.ts'
+import type { Replica } from '../../replication/replication.ts'
 import type { SettingChanges } from '../../settings.ts'
 import type { MailPreviews } from './mail-previews.ts'
 import * as model from './model.ts'
@@ -32,11 +33,7 @@ export type RouteParts = {
   noteBackup: (file: string, by: By) => Promise<void>
 }
 
-export type ReplicaControl = {
-  takeSnapshot: () => Promise<{ name: string; at: number }>
-  requestHandOver: () => void
-  agree: (agreed: { pair: boolean; lease: number }) => Promise<void>
-}
+export type ReplicaControl = Pick<Replica, 'takeSnapshot' | 'requestHandOver' | 'agree'>
 
 export function operatorRoutes(
   app: RouteApp,
