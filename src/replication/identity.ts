@@ -54,7 +54,6 @@ export function openIdentity(directory: string) {
   const known: NodeState | undefined = existsSync(path) ? readState(path) : undefined
   const node = known?.node ?? `${hostname()}-${randomBytes(3).toString('hex')}`
   let state: NodeState = known ?? { node }
-  let noteFile: number | undefined
 
   /** Safe against a power cut. */
   function set(changes: Partial<NodeState>): void {
@@ -70,12 +69,6 @@ export function openIdentity(directory: string) {
     return existsSync(notePath) ? parsePosition(readFileSync(notePath, 'utf8').trim()) : undefined
   }
 
-  function openNote(): number {
-    const file = openPrivateFile(notePath)
-    giveToOwner(directory, [positionFile])
-    return file
-  }
-
   /** Whether a start of this directory wrote an entry. */
   const wrote = ({ start, node: writer }: Entry) =>
     start === undefined ? writer === node : state.starts?.includes(start) === true
@@ -88,9 +81,10 @@ export function openIdentity(directory: string) {
 
     /** Notes a position before an entry is written there. Resolves when that is safe against a power cut. */
     async note(place: LogPosition): Promise<void> {
-      noteFile ??= openNote()
-      writeSync(noteFile, `${positionName(place)}\n`, 0)
-      await syncFile(noteFile)
+      const file = openPrivateFile(notePath)
+      giveToOwner(directory, [positionFile])
+      writeSync(file, `${positionName(place)}\n`, 0)
+      await syncFile(file).finally(() => closeSync(file))
     },
 
     wrote,
@@ -117,11 +111,6 @@ export function openIdentity(directory: string) {
     adopt(end: LogPosition | undefined): void {
       rmSync(notePath, { force: true })
       set({ machine: readMachine(), starts: [], place: undefined, adopts: end })
-    },
-
-    close(): void {
-      if (noteFile !== undefined) closeSync(noteFile)
-      noteFile = undefined
     },
   }
 }

@@ -286,7 +286,6 @@ function createReplica(
     close(): void {
       const place = leader.close()
       if (place) becomeCopy(node, place)
-      identity.close()
       options.unlock()
     },
   }
