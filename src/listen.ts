@@ -14,6 +14,8 @@ import { StartError } from './lib/errors.ts'
 import type { Channel } from './realtime/channel.ts'
 
 export const stopDeadlineMilliseconds = 10_000
+/** Until then no machine of a pair serves. Downloads and uploads can be repeated on the next one. */
+export const handOverDeadlineMilliseconds = 2_000
 const stopPollMilliseconds = 5
 const certificatePollMilliseconds = 10_000
 
@@ -102,19 +104,22 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
       reportedFailure = undefined
       if (tls) renew(tls)
     },
-    async stop() {
+    async stop(deadlineMilliseconds: number) {
       stopWatching()
-      await stopServers(servers)
+      await stopServers(servers, deadlineMilliseconds)
     },
   }
 }
 
 type Stoppable = Pick<Server, 'stop' | 'pendingRequests'>
 
-export async function stopServers(servers: Stoppable[]): Promise<void> {
+export async function stopServers(
+  servers: Stoppable[],
+  deadlineMilliseconds: number,
+): Promise<void> {
   // Its promise would wait for idle keep-alive connections too.
   for (const server of servers) void server.stop()
-  const deadline = performance.now() + stopDeadlineMilliseconds
+  const deadline = performance.now() + deadlineMilliseconds
   const isBusy = () => servers.some(({ pendingRequests }) => pendingRequests > 0)
   while (isBusy() && performance.now() < deadline) await Bun.sleep(stopPollMilliseconds)
   await Promise.all(servers.map((server) => server.stop(true)))

@@ -26,7 +26,7 @@ import { createEvents } from './lib/events.ts'
 import { freeBytesAt } from './lib/free-space.ts'
 import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
-import { listen, stopServers } from './listen.ts'
+import { listen, stopDeadlineMilliseconds, stopServers } from './listen.ts'
 import { createMetrics } from './metrics.ts'
 import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/sign-in/passwords.ts'
@@ -449,9 +449,13 @@ export async function serve(
     service,
     handOver: replica?.handOver ?? new Promise<never>(() => {}),
     reloadCertificate: listener.reloadCertificate,
-    async stop() {
+    /** @param deadlineMilliseconds for the requests that are running */
+    async stop(deadlineMilliseconds = stopDeadlineMilliseconds) {
       await channel.drain()
-      await Promise.all([listener.stop(), stopServers([commands])])
+      await Promise.all([
+        listener.stop(deadlineMilliseconds),
+        stopServers([commands], deadlineMilliseconds),
+      ])
       await service.close()
     },
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { version } from '../package.json' with { type: 'json' }
 import { migrations } from '../src/db/migrations.ts'
 import { texts as translations } from '../src/lib/i18n.ts'
+import { stopDeadlineMilliseconds } from '../src/listen.ts'
 import { decodeEntry, parsePosition } from '../src/replication/log.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { gatherCrowd } from './support/crowd.ts'
@@ -786,6 +787,37 @@ describe.concurrent('a handover of the lead', () => {
     const out = expect.stringContaining(' leads since ')
     const handedOver = await command(a.dataDir, pair.store.url, ['hand-over'])
     expect(handedOver).toEqual({ code: 0, out, err: '' })
+  })
+
+  testAtLength('does not wait for slow downloads and uploads', async () => {
+    await using pair = await startPair(patient)
+    const a = await pair.leader('a')
+    const { a: ada } = await meet(a.base)
+    const b = await pair.standby('b')
+    const rest = Promise.withResolvers<void>()
+    const upload = fetch(`${a.base}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ada.token}` },
+      body: new ReadableStream({
+        async start(controller) {
+          controller.enqueue(new Uint8Array(100_000))
+          await rest.promise
+          controller.close()
+        },
+      }),
+    }).then(
+      ({ status }) => status,
+      () => 0,
+    )
+    const used = async () =>
+      (await call(a.base, 'GET', '/v1/files', { token: ada.token })).body.used
+    await waitFor(async () => (await used()) > 0, 'the upload to begin')
+    const handingOver = command(a.dataDir, pair.store.url, ['hand-over'])
+    await a.says('handing over')
+    await Promise.race([a.exited, waitOut(stopDeadlineMilliseconds / 2)])
+    rest.resolve()
+    expect([await upload, (await handingOver).code]).toEqual([0, 0])
+    await b.ready()
   })
 
   testAtLength('is possible on the leader only', async () => {

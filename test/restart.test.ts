@@ -62,7 +62,7 @@ test('a stop takes no new connection while it finishes a request', async () => {
   const server = Bun.serve({ port: 0, fetch: async () => new Response(await body) })
   const running = fetch(server.url)
   await waitFor(() => server.pendingRequests === 1)
-  const stopped = stopServers([server])
+  const stopped = stopServers([server], 60_000)
   const late = await fetch(server.url, { keepalive: false }).catch((error: Error) => error)
   answer('done')
   expect([late instanceof Error, await (await running).text()]).toEqual([true, 'done'])

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Config, misspeltNames, readConfig } from '../config.ts'
 import { StartError } from '../lib/errors.ts'
 import { createLog, type Log } from '../lib/log.ts'
+import { handOverDeadlineMilliseconds, stopDeadlineMilliseconds } from '../listen.ts'
 import { openService, serve } from '../serve.ts'
 import { openNotify, reportReady } from '../systemd.ts'
 import { build } from '../version.ts'
@@ -62,8 +63,12 @@ async function run(config: Config, terminal: Terminal, isStandby: boolean) {
   if (setUpLink !== undefined) {
     log.info('there is no admin yet: create one within 30 minutes', { link: setUpLink })
   }
-  await Promise.race([stopped, running.handOver.then(() => log.info('handing over'))])
-  await running.stop()
+  const handedOver = running.handOver.then(() => {
+    log.info('handing over')
+    return handOverDeadlineMilliseconds
+  })
+  const ended = stopped.then(() => stopDeadlineMilliseconds)
+  await running.stop(await Promise.race([ended, handedOver]))
   log.info('stopped')
   // Requests to a bucket that hangs would keep the process alive. The last lines are written first.
   process.stdout.write('', () => process.exit(0))
