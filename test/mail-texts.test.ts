@@ -214,7 +214,8 @@ describe('unsubscribing', () => {
     const response = await fetch(service.base + pathname + search, {
       ...(body && { method: 'POST', body }),
     })
-    return { status: response.status, text: await response.text(), headers: response.headers }
+    const { status, headers, url: shown } = response
+    return { status, text: await response.text(), headers, shown }
   }
   const stop = { 'List-Unsubscribe': 'One-Click' }
 
@@ -255,17 +256,21 @@ describe('unsubscribing', () => {
     const multipart = new FormData()
     multipart.set('List-Unsubscribe', 'One-Click')
     for (const form of [stop, multipart]) {
-      const { status, text } = await fetchPage(url, form)
+      const { status, text, shown } = await fetchPage(url, form)
       expect([status, text.includes('Done: you get no more mails about this.')]).toEqual([
         200,
         true,
       ])
+      expect(shown).toEndWith(new URL(url).search) // mail programs may not follow a redirect
       expect((await preferences()).support_reply).toEqual({
         in_app: true,
         push: true,
         email: false,
       })
     }
+    // A browser is led to a page that it can reload, and come back to, without a form.
+    const { shown } = await fetchPage(url, { stop: '1' })
+    expect((await fetchPage(shown)).text).toContain('Done: you get no more mails about this.')
     const all = choiceOf(await fetchPage(url), () => [
       'follow_new.push',
       'support_reply.email',
@@ -278,6 +283,8 @@ describe('unsubscribing', () => {
       broadcast: { in_app: false, push: false, email: false },
       chat_message: { push: true },
     })
+    expect((await fetchPage(shown)).text).not.toContain('Done')
+    expect((await preferences()).support_reply.email).toBe(true)
   })
 
   test('the page has the platform’s own types, and leaves one that it did not show', async () => {

@@ -19,6 +19,8 @@ import {
 } from './account/account-pages.ts'
 import {
   changeByForm,
+  type Done,
+  isOfPage,
   type MailPreferences,
   mailPreferencesPage,
 } from './account/mail-preferences.ts'
@@ -159,7 +161,7 @@ function localeOf({ lang }: Record<string, unknown>, context: { locale: Locale }
 function addMailPreferences(app: RouteApp, { settings, mailPreferences }: PagesOptions) {
   const path = '/mail-preferences'
   type AskedIn = Asked & { query: Record<string, unknown>; context: { locale: Locale } }
-  async function answer({ set, request, query, context }: AskedIn, done?: 'stopped' | 'saved') {
+  async function answer({ set, request, query, context }: AskedIn, done?: Done) {
     const { token = '' } = query
     if (!mailPreferences.isSigned(String(token))) set.status = 400
     const text = await page(set, request, 'account', (html) =>
@@ -179,17 +181,27 @@ function addMailPreferences(app: RouteApp, { settings, mailPreferences }: PagesO
     return text
   }
   app
-    .get(path, (asked) => answer(asked), hidden)
+    .get(path, (asked) => answer(asked, doneOf(asked.query)), hidden)
     .post(
       path,
       async (asked) => {
         const { token = '' }: Record<string, unknown> = asked.query
         const form = await readForm(asked.request)
-        return answer(asked, await changeByForm(mailPreferences, String(token), form))
+        const done = await changeByForm(mailPreferences, String(token), form)
+        if (!isOfPage(form)) return answer(asked, done)
+        // So that Back and a reload show the page, and repeat no change.
+        const { searchParams } = new URL(asked.request.url)
+        searchParams.set('done', done)
+        asked.set.status = 303
+        asked.set.headers['location'] = `?${searchParams}`
+        return undefined
       },
       { ...hidden, maxFileBytes: 0 },
     )
 }
+
+const doneOf = ({ done }: Record<string, unknown>): Done | undefined =>
+  (['stopped', 'saved'] as const).find((known) => known === done)
 
 /** The colour of the platform, for the account pages. */
 function platformStyle({ headers }: ResponseSet, settings: Settings): string {

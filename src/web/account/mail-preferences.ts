@@ -13,13 +13,18 @@ export type MailPreferences = {
   isAlwaysOn: (type: string, channel: string) => boolean
 }
 
-/** Handles the button of a mail program (RFC 8058) and both forms of the page.
- *  @returns the message for the page */
+export type Done = 'stopped' | 'saved'
+type Form = Awaited<ReturnType<typeof readForm>>
+
+/** Whether a form is of the page, and not the one of a mail program (RFC 8058). */
+export const isOfPage = (form: Form) => form.has('save') || form.has('stop')
+
+/** @returns the message for the page */
 export async function changeByForm(
   preferences: MailPreferences,
   token: string,
-  form: Awaited<ReturnType<typeof readForm>>,
-): Promise<'stopped' | 'saved'> {
+  form: Form,
+): Promise<Done> {
   if (!form.has('save')) {
     await preferences.unsubscribe(token)
     return 'stopped'
@@ -34,7 +39,7 @@ const channels = ['in_app', 'push', 'email'] as const
 type Shown = {
   preferences: MailPreferences
   token: string
-  done: 'stopped' | 'saved' | undefined
+  done: Done | undefined
   locale: Locale
   settings: Settings
 }
@@ -52,7 +57,7 @@ export function mailPreferencesPage(html: string, shown: Shown): string {
   const named = about.map((type) => nameOf(type, locale)).join(', ')
   const isOn = about.some((type) => types[type]?.['email'])
   const stop = isOn
-    ? `<form method="post"><p>${words.lead.replace('{types}', () => named)}</p><button class="button primary" name="List-Unsubscribe" value="One-Click">${words.button}</button></form>`
+    ? `<form method="post"><p>${words.lead.replace('{types}', () => named)}</p><button class="button primary" name="stop" value="1">${words.button}</button></form>`
     : ''
   const row = ([type, on]: [string, Channels]) =>
     `<tr><th scope="row">${nameOf(type, locale)}</th>${channels.map((channel) => `<td>${box(type, channel, on[channel])}</td>`).join('')}</tr>`
@@ -62,7 +67,9 @@ export function mailPreferencesPage(html: string, shown: Shown): string {
       ? ''
       : `${isOn ? `<input type="hidden" name="was_on" value="${type}.${channel}">` : ''}<input type="checkbox" name="on" value="${type}.${channel}" aria-label="${nameOf(type, locale)}: ${labels[channel]}"${isOn ? ' checked' : ''}${preferences.isAlwaysOn(type, channel) ? ' disabled' : ''}>`
   const head = channels.map((channel) => `<th scope="col">${labels[channel]}</th>`).join('')
-  return frame(`${done ? `<p role="status">${words[done]}</p>` : ''}${stop}
+  // Such mails may have been switched on again since.
+  const isDone = done && !(done === 'stopped' && isOn)
+  return frame(`${isDone ? `<p role="status">${words[done]}</p>` : ''}${stop}
 <form method="post"><h2>${words.all}</h2>
 <table class="preferences"><thead><tr><td></td>${head}</tr></thead><tbody>${Object.entries(types).map(row).join('')}</tbody></table>
 <button class="button" name="save" value="1">${words.save}</button></form>`)
