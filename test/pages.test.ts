@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page, Route } from 'playwright-core'
+import { openToInspect } from '../src/db/open.ts'
+import { locales } from '../src/lib/i18n.ts'
+import { createPreferenceLinks } from '../src/outside/mail/preference-links.ts'
 import { borrowPage, interceptFromTheStart, returnPage } from './support/browser.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { startMailServer } from './support/mail.ts'
-import { expectAccessible } from './support/pages.ts'
+import { expectAccessible, expectNarrowAccessible } from './support/pages.ts'
 import { freePort, type ServerProcess, startServer } from './support/process.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
@@ -210,6 +213,20 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect(await field.getAttribute('aria-invalid')).toBeNull()
     await page.setViewportSize({ width: 320, height: 700 })
     await expectAccessible(page)
+  })
+
+  testAtLength('the choice of mails fits a narrow phone in each language', async () => {
+    const { email: address, ...person } = personOf('eva')
+    const registered = await post('/v1/auth/register', { ...person, email: address })
+    const { user } = (await registered.json()) as { user: { id: string } }
+    const database = openToInspect(`${directory.path}/data`)
+    const links = createPreferenceLinks(database.orm, server.base)
+    database.close()
+    for (const locale of locales) {
+      await visit(links.urlFor({ userId: user.id, address, types: ['support_reply'] }, locale))
+      await page.getByRole('table').waitFor()
+      await expectNarrowAccessible(page)
+    }
   })
 })
 
