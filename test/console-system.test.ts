@@ -779,6 +779,9 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
       await logIn(page, pages.admin.email)
       await page.getByRole('heading', { name: 'Set up your second factor' }).waitFor()
       await expectAccessible(page)
+      await page.getByLabel('Password or code').press('Escape')
+      await page.locator('main:focus').waitFor()
+      await button('Try again').click()
       const other = await page.context().newPage()
       await setUpFactor(page, async () => {
         await other.goto(`${pages.base}/console/people`)

@@ -20,7 +20,7 @@ const profile = 'GET /v1/users/me'
 /** Shown when the service requires a second factor of every admin: no other request works before it is set up. */
 export function RequiredFactor() {
   return (
-    <main class="page account">
+    <main class="page account" tabIndex={-1}>
       <header class="row between wrap">
         <div>
           <h1>{words.requiredTitle}</h1>
