@@ -645,6 +645,8 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await profile.getByText('Grace M. Hopper').waitFor()
     await page.unroute('**/v1/users/me')
     await ofDialog('Cancel').click()
+    await page.reload()
+    await page.locator('.me', { hasText: 'Grace M. Hopper' }).waitFor({ state: 'attached' })
     const picture = await page.screenshot()
     const file = { name: 'me.png', mimeType: 'image/png', buffer: picture }
     await page.getByLabel('Picture…').last().setInputFiles(file)

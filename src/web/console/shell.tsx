@@ -73,6 +73,7 @@ export function Shell() {
   const area = areaNamed(path.value)
   const main = useRef<HTMLElement>(null)
   useAttention()
+  useProfile()
   useEffect(() => {
     if (!area) navigate(addressOfLink() ?? '/console/desk', 'replace')
   }, [area])
@@ -145,6 +146,16 @@ function useAttention() {
       }),
     [],
   )
+}
+
+/** The stored session has the name and the address of the login. */
+function useProfile() {
+  const profile = useQuery('GET /v1/users/me', {}).data
+  useEffect(() => {
+    if (!profile || !user.value) return
+    const { display_name, email } = profile
+    user.value = { ...user.value, display_name, email }
+  }, [profile])
 }
 
 function AreaLink({ area, isCurrent }: { area: Area; isCurrent: boolean }) {

@@ -59,7 +59,6 @@ function OwnProfile({ profile }: { profile: Profile }) {
     const refreshes: ['GET /v1/users/me'] = ['GET /v1/users/me']
     const changed = await mutate('PATCH /v1/users/me', { body }, { done: words.saved, refreshes })
     patch('GET /v1/users/me', {}, () => changed)
-    if (user.value) user.value = { ...user.value, display_name: changed.display_name }
   }
   const { run: switchTo } = useAction(async (chosen: Language) => {
     await change({ locale: chosen })
