@@ -30,8 +30,7 @@ const setting = <T extends TSchema>(
   schema: T,
   fallback: (config: Config) => Static<T>,
   doc: string,
-  shown?: string,
-) => ({ schema, fallback, doc, shown })
+) => ({ schema: described(schema, doc), fallback, doc })
 
 const contents = ['full', 'sender', 'none'] as const
 export type ContentLevel = (typeof contents)[number]
@@ -95,7 +94,6 @@ export const definitions = {
     Text(nameRule, { examples: ['Example'] }),
     ({ issuer }) => issuer.slice(0, 80),
     'Name of the platform in mails, pushes, pages and authenticators.',
-    'host of `PUBLIC_URL`',
   ),
   app_url: setting(
     Nullable(appUrl([], { examples: ['https://app.example.com/'] })),
@@ -173,7 +171,6 @@ export const definitions = {
     OneOf(['open', 'off'], { examples: ['open'] }),
     (config) => config.registration,
     'Whether people may register themselves: `open` or `off`.',
-    '`REGISTRATION`',
   ),
 }
 

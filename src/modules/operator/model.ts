@@ -24,10 +24,7 @@ import { type MailKind, mailKinds, mailTextProblem } from '../../lib/mail-texts.
 import { definitions, isSettingName, type SettingName, settingNames } from '../../settings.ts'
 
 const settingSchemas = Object.fromEntries(
-  settingNames.map((name) => [
-    name,
-    { ...definitions[name].schema, description: definitions[name].doc },
-  ]),
+  settingNames.map((name) => [name, definitions[name].schema]),
 ) as { [K in keyof typeof definitions]: (typeof definitions)[K]['schema'] } // the same schemas
 
 export const Settings = Schema('Settings', settingSchemas)
@@ -37,7 +34,7 @@ const changedSettings = Body(
   Object.fromEntries(
     settingNames.map((name) => [
       name,
-      { ...Maybe(settingSchemas[name]), description: definitions[name].doc },
+      described(Maybe(settingSchemas[name]), definitions[name].doc),
     ]),
   ) as {
     [K in SettingName]: ReturnType<typeof Maybe<(typeof settingSchemas)[K]>>
