@@ -48,14 +48,9 @@ export type AuditEntry = {
 
 export type AuditRow = typeof auditLog.$inferSelect
 
-/** An action of a user on their own account. With an unknown id the entry names no user. */
-export function onOneself(userId: string | undefined, ip: string) {
-  if (userId === undefined) return { actor: { type: 'user' as const }, ip }
-  return {
-    actor: { type: 'user' as const, id: userId },
-    target: { type: 'user' as const, id: userId },
-    ip,
-  }
+export function onOneself(id: string, ip: string) {
+  const user = { type: 'user', id } as const
+  return { actor: user, target: user, ip }
 }
 
 /** Times in ms since the epoch; `from` is inclusive, `to` exclusive. */

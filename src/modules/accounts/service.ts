@@ -67,12 +67,13 @@ export function createAccountService(core: Core, parts: Parts) {
     return known.some((other) => ipGroup(other) === ipGroup(ip))
   }
 
-  // An invalid address may be a password in the wrong field, so it is not stored.
   function recordFailure(address: string | undefined, { ip }: Client) {
+    const action = 'login_failed'
     const found = store.findByEmail(address)
-    const details =
-      address !== undefined && !found ? { details: { address_hash: hashAddress(address) } } : {}
-    audit.record({ action: 'login_failed', ...onOneself(found?.id, ip), ...details })
+    if (found) return audit.record({ action, ...onOneself(found.id, ip) })
+    // An invalid address may be a password in the wrong field, so it is not stored.
+    const details = address === undefined ? {} : { details: { address_hash: hashAddress(address) } }
+    audit.record({ action, actor: { type: 'user' }, ip, ...details })
   }
 
   return {
