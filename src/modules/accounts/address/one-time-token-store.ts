@@ -31,8 +31,9 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       gt(oneTimeTokens.expiresAt, clock.now()),
     )
 
-  const own = (purpose: TokenPurpose, userId: string) =>
-    and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, purpose))
+  /** Null for tokens without a user. */
+  const own = (purpose: TokenPurpose, userId: string | null) =>
+    and(sql`${oneTimeTokens.userId} IS ${userId}`, eq(oneTimeTokens.purpose, purpose))
 
   return {
     issue(
@@ -112,13 +113,8 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     deleteOfUser(userId: string): void {
       orm.delete(oneTimeTokens).where(eq(oneTimeTokens.userId, userId)).run()
     },
-    /** Null revokes those without a user. */
     revoke(purpose: TokenPurpose, userId: string | null): void {
-      const own = sql`${oneTimeTokens.userId} IS ${userId}`
-      orm
-        .delete(oneTimeTokens)
-        .where(and(own, eq(oneTimeTokens.purpose, purpose)))
-        .run()
+      orm.delete(oneTimeTokens).where(own(purpose, userId)).run()
     },
   }
 }
