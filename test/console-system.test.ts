@@ -748,6 +748,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
   testAtLength(
     'a second factor set up in another tab, and one that was removed, show here',
     async () => {
+      await page.locator('dialog').waitFor({ state: 'detached' })
       await button('Log out').click()
       const { email } = await pages.createAdmin('ivy@example.com')
       await logIn(page, email)
