@@ -702,6 +702,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     await button('Set it up').press('Enter')
     await page.getByLabel('Password or code').press('Escape')
     await page.locator('button:focus', { hasText: 'Set it up' }).waitFor()
+    await page.locator('dialog').waitFor({ state: 'detached' })
     await page.keyboard.press('Enter')
     const { secret, codes } = await setUpFactor(page)
     expect(codes).toHaveLength(10)
