@@ -97,6 +97,24 @@ describe('a ban', () => {
     expect(await login('mallory@example.com')).toEqual([200, null])
   })
 
+  test('of the network of the platform’s server ends no session of people elsewhere, and stops no login', async () => {
+    const { token } = await service.issueKey(['sessions'])
+    const { id } = await service.register()
+    const open = () =>
+      service.call('POST', `/v1/service/users/${id}/sessions`, {
+        token,
+        headers: { 'x-forwarded-for': '198.19.9.7' },
+      })
+    const first = await open()
+    const ban = await asRoot('POST', bans, { kind: 'network', value: '198.19.9.0/24' })
+    expect(ban.status).toBe(201)
+    const me = await service.call('GET', '/v1/users/me', { token: first.body.access_token })
+    expect([me.status, (await open()).status]).toEqual([200, 201])
+    const refresh = { refresh_token: first.body.refresh_token }
+    expect(await from('198.19.9.8', 'refresh', refresh)).toEqual([401, null])
+    await asRoot('DELETE', `${bans}/${ban.body.id}`)
+  })
+
   test('costs a login no hash for each banned address', async () => {
     const added = Array.from({ length: 20 }, (_, n) =>
       asRoot('POST', bans, { kind: 'address', value: `banned-${n}@example.com` }),

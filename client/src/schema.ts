@@ -742,7 +742,7 @@ export interface Session {
   last_used_at: string
   user_agent: string | null
   /**
-   * The address of the last login or renewal.
+   * The address of the last login or renewal; null until the first renewal of a session that the platform began.
    */
   ip: string | null
   /**

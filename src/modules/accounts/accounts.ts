@@ -268,7 +268,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
         core.outbox.add('guest_end', { user_id: user.id }, { delayMilliseconds: day })
         return user.id
       })
-      return userAdmin.openSession(id, client, by)
+      return userAdmin.openSession(id, by, client)
     },
     countAdminsWithoutTotp: base.factors.countAdminsWithout,
     namesOf: base.store.namesOf,

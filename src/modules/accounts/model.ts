@@ -302,7 +302,10 @@ export const Session = Schema('Session', {
   created_at: Timestamp,
   last_used_at: described(Timestamp, 'The last renewal of its tokens, or the login.'),
   user_agent: Nullable(Sample('Mozilla/5.0 (X11; Linux x86_64)')),
-  ip: described(Nullable(Sample('203.0.113.7')), 'The address of the last login or renewal.'),
+  ip: described(
+    Nullable(Sample('203.0.113.7')),
+    'The address of the last login or renewal; null until the first renewal of a session that the platform began.',
+  ),
   current: Flag('Whether it is the session of this request.', true),
 })
 

@@ -94,8 +94,8 @@ export function createBans(core: Core, parts: AccountParts) {
       kind === 'address' ? value === hash() : kind === 'mail_domain' && domain.endsWith(`.${value}`)
   }
 
-  function isBanned(email: string | undefined, ip: string): boolean {
-    const isWithin = locate(ip)
+  function isBanned(email: string | undefined, ip: string | undefined): boolean {
+    const isWithin = locate(ip ?? '')
     const isOfEmail = email === undefined ? () => false : coversEmail(email)
     return bans
       .values()
@@ -143,7 +143,7 @@ export function createBans(core: Core, parts: AccountParts) {
 
   return {
     isBanned,
-    mustNotBeBanned(email: string | undefined, ip: string): void {
+    mustNotBeBanned(email: string | undefined, ip: string | undefined): void {
       if (isBanned(email, ip)) throw new AppError('banned')
     },
     /** Adds or changes a ban, and ends the sessions of a network.

@@ -271,7 +271,7 @@ export function userAdminRoutes(app: RouteApp, parts: Parts) {
     )
     .post(
       '/v1/service/users/:id/sessions',
-      ({ params, context }) => userAdmin.openSession(params.id, context.client, context.by),
+      ({ params, context }) => userAdmin.openSession(params.id, context.by),
       sessionFeed(
         'serviceCreateSession',
         'Creates a session for a person whom the platform has authenticated. Works for everybody except admins and disabled people, and requires no second factor. The scope `all` does not include `sessions`.',

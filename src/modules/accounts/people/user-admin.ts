@@ -231,15 +231,16 @@ export function createUserAdmin(core: Core, parts: Parts) {
     },
 
     /** Begins a session for a user whom the platform has authenticated.
+     *  @param client unknown to the platform's server, which opens the session for another machine
      *  @throws not_found · admin_protected (an admin) · recipient_gone (disabled) · banned */
-    async openSession(reference: string, client: Client, by: By): Promise<Authenticated> {
+    async openSession(reference: string, by: By, client?: Client): Promise<Authenticated> {
       const session = await write(() => {
         const user = get(reference, by)
         if (user.role === 'admin') throw new AppError('admin_protected')
         if (user.disabledAt !== null) throw new AppError('recipient_gone')
-        bans.mustNotBeBanned(user.email, client.ip)
+        bans.mustNotBeBanned(user.email, client?.ip)
         audit.record({ action: 'session_opened', ...by, target: { type: 'user', id: user.id } })
-        return sessions.begin(user, client, true)
+        return sessions.begin(user, client ?? { ip: null, userAgent: null }, true)
       })
       return sessions.authenticated(session)
     },

@@ -34,6 +34,7 @@ export function createSessions(core: Core, parts: Parts) {
   const { write, afterCommit, audit, hub, newId, clock } = core
 
   type Family = Pick<SessionRow, 'id' | 'createdAt'>
+  type Origin = Pick<SessionRow, 'ip' | 'userAgent'>
 
   function newRefreshToken({ id: sessionId, createdAt }: Family, parentHash: string | null) {
     const token = `rt_${randomBytes(32).toString('base64url')}`
@@ -77,9 +78,7 @@ export function createSessions(core: Core, parts: Parts) {
   // A new address is common, and so is a new user agent after an update. Both at once may mean theft, so that is audited.
   function recordUse({ id, userId, ...former }: SessionRow, { ip, userAgent }: Client) {
     sessionStore.update(id, { lastUsedAt: clock.now(), ip, userAgent })
-    if (ip === former.ip || userAgent === former.userAgent) return
-    // The platform opens a session from its own server, for a device of the user.
-    if (former.isByPlatform && former.lastUsedAt === former.createdAt) return
+    if (former.ip === null || ip === former.ip || userAgent === former.userAgent) return
     const details = { from: `${former.ip} ${former.userAgent}`, to: `${ip} ${userAgent}` }
     const actor = { type: 'user', id: userId } as const
     audit.record({ action: 'session_moved', actor, target: { type: 'session', id }, ip, details })
@@ -116,7 +115,7 @@ export function createSessions(core: Core, parts: Parts) {
       ...(await tokenSet(session)),
     }),
 
-    begin(user: UserRow, client: Client, isByPlatform = false): OpenSession {
+    begin(user: UserRow, client: Origin, isByPlatform = false): OpenSession {
       const [id, createdAt] = [newId(), clock.now()]
       const session = { id, createdAt, lastUsedAt: createdAt, isByPlatform, ...client }
       sessionStore.insert({ ...session, userId: user.id })
