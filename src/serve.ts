@@ -19,7 +19,7 @@ import { createDeliveryStore } from './jobs/delivery-store.ts'
 import { createForgetting } from './jobs/forgetting.ts'
 import { createOutbox } from './jobs/outbox.ts'
 import { startRetention } from './jobs/retention.ts'
-import { type JobHandlers, startRunner, stopMilliseconds } from './jobs/runner.ts'
+import { type JobHandlers, startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { AppError } from './lib/errors.ts'
 import { createEvents } from './lib/events.ts'
@@ -62,6 +62,9 @@ import { build, version } from './version.ts'
 // Resolved here, because in the executable this module is at the root of the embedded files.
 const checkpointWorker = new URL('./db/checkpoint-worker.ts', import.meta.url)
 const imageWorker = new URL('./modules/files/image-worker.ts', import.meta.url)
+
+/** For jobs that run at a stop. */
+const longestJobMilliseconds = 4_000
 
 export type Substitutes = {
   clock?: Clock
@@ -191,7 +194,7 @@ export async function openService(
       },
     },
   })
-  function startWork(): (() => void | Promise<void>)[] {
+  function startWork(): ((deadlineMilliseconds: number) => void | Promise<void>)[] {
     const runner = startRunner(core, {
       // Each kind has its handler in one module; a test checks that none is missing.
       handlers: Object.assign({}, ...modules.map(({ jobs }) => jobs)) as JobHandlers,
@@ -202,6 +205,12 @@ export async function openService(
     return [startRetention(core, rules), startMoving(), forgetting.start(), runner.stop]
   }
   const stops = isForCommand ? [] : startWork()
+  async function stopWork(deadlineMilliseconds: number) {
+    // Not sooner: a mail that its server has accepted by then would be sent twice.
+    const endMails = setTimeout(mailer.close, longestJobMilliseconds)
+    for (const stop of stops) await stop(deadlineMilliseconds)
+    clearTimeout(endMails)
+  }
   const stopWatching = replica && watchLead(replica, channel, log)
 
   const requestLog = createRequestLog(core)
@@ -239,12 +248,11 @@ export async function openService(
     core,
     connection,
     accounts,
+    stopWork,
     async close() {
       await channel.drain()
       for (const module of modules) module.stop?.()
-      const endMails = setTimeout(mailer.close, stopMilliseconds)
-      for (const stop of stops) await stop()
-      clearTimeout(endMails)
+      await stopWork(longestJobMilliseconds)
       stopWatching?.()
       mailer.close()
       metrics.stop()
@@ -449,12 +457,13 @@ export async function serve(
     service,
     handOver: replica?.handOver ?? new Promise<never>(() => {}),
     reloadCertificate: listener.reloadCertificate,
-    /** @param deadlineMilliseconds for the requests that are running */
+    /** @param deadlineMilliseconds for the requests and jobs that are running */
     async stop(deadlineMilliseconds = stopDeadlineMilliseconds) {
       await channel.drain()
       await Promise.all([
         listener.stop(deadlineMilliseconds),
         stopServers([commands], deadlineMilliseconds),
+        service.stopWork(Math.min(deadlineMilliseconds, longestJobMilliseconds)),
       ])
       await service.close()
     },

@@ -116,7 +116,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
       for (let n = 0; n < 50; n++) await new Promise(setImmediate)
     },
     async [Symbol.asyncDispose]() {
-      await runner.stop()
+      await runner.stop(4_000)
       connection.close()
       directory[Symbol.dispose]()
     },

@@ -27,6 +27,7 @@ import { allMessages, call, meet, served } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
 import { aWhile, waitFor, waitOut } from './support/wait.ts'
+import { startReceiver } from './support/webhook-receiver.ts'
 
 const { openssl, promtool } = tools
 const dayMilliseconds = 86_400_000
@@ -789,9 +790,14 @@ describe.concurrent('a handover of the lead', () => {
     expect(handedOver).toEqual({ code: 0, out, err: '' })
   })
 
-  testAtLength('does not wait for slow downloads and uploads', async () => {
-    await using pair = await startPair(patient)
+  testAtLength('does not wait for slow downloads, uploads and webhooks', async () => {
+    await using receiver = startReceiver()
+    await using pair = await startPair({ WEBHOOK_PRIVATE: 'true', ...patient })
     const a = await pair.leader('a')
+    const target = ['--url', receiver.url, '--events', 'user.created']
+    await command(a.dataDir, pair.store.url, ['webhook', 'create', ...target])
+    const answered = Promise.withResolvers<{ status: number }>()
+    receiver.respond(answered.promise)
     const { a: ada } = await meet(a.base)
     const b = await pair.standby('b')
     const rest = Promise.withResolvers<void>()
@@ -816,8 +822,11 @@ describe.concurrent('a handover of the lead', () => {
     await a.says('handing over')
     await Promise.race([a.exited, waitOut(stopDeadlineMilliseconds / 2)])
     rest.resolve()
+    answered.resolve({ status: 204 })
     expect([await upload, (await handingOver).code]).toEqual([0, 0])
     await b.ready()
+    const ids = () => receiver.received.map(({ headers }) => headers['webhook-id'])
+    await waitFor(() => ids().length > new Set(ids()).size, 'the delivery to be repeated')
   })
 
   testAtLength('is possible on the leader only', async () => {

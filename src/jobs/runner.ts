@@ -58,8 +58,6 @@ const longestPauseMilliseconds = 100
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
 const longestDelayMilliseconds = hour
-/** Jobs that still run this long after the stop must end. */
-export const stopMilliseconds = 4_000
 
 /** `held` are in memory until their outcome is stored; of these, `ready` wait for a slot. */
 type Queue = QueueName & { held: Set<string>; ready: string[]; running: number }
@@ -285,10 +283,11 @@ export function startRunner(core: Core, options: RunnerOptions) {
   const stopPolling = clock.every(pollMilliseconds, poll)
 
   return {
-    async stop() {
+    /** @param deadlineMilliseconds until jobs that still run are aborted: the next start repeats them */
+    async stop(deadlineMilliseconds: number) {
       isStopped = true
       stopPolling()
-      const timer = setTimeout(() => stopSignal.abort(), stopMilliseconds)
+      const timer = setTimeout(() => stopSignal.abort(), deadlineMilliseconds)
       await Promise.all(works)
       clearTimeout(timer)
     },
