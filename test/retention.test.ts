@@ -270,11 +270,14 @@ describe('messages older than message_retention_days', () => {
     const host = await it.service.registerAs('host')
     const { token } = await it.service.issueKey()
     await it.service.call('PUT', `/v1/service/follows/${host.id}/${it.b.id}`, { token })
-    const all = { token: host.token, body: { body: 'to all' } }
-    await it.service.call('POST', '/v1/chat/broadcast', all)
+    for (const body of ['to all', 'given up']) {
+      await it.service.call('POST', '/v1/chat/broadcast', { token: host.token, body: { body } })
+    }
+    // An admin has discarded its job.
+    it.service.sqlite.run("UPDATE broadcasts SET completed_at = NULL WHERE body = 'given up'")
     const notice = { user_ids: [it.a.id, it.b.id], body: 'moved', unread: true }
     await it.service.call('POST', '/v1/service/messages', { token, body: notice })
-    expect((await it.get(it.b, '/v1/chat/unread-count')).count).toBe(2)
+    expect((await it.get(it.b, '/v1/chat/unread-count')).count).toBe(3)
     await it.wait(40)
     await setDays(it.service, it.admin, { message_retention_days: 30 })
     await it.night()

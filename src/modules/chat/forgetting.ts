@@ -35,7 +35,7 @@ export function createMessageAging(orm: Orm, { store, chat, detach }: Parts): Ag
     'UPDATE conversations SET first_seq = ? WHERE id = ?',
   )
   const deleteBroadcasts = sqlite.prepare<unknown, [string, number]>(
-    `DELETE FROM broadcasts WHERE id IN (SELECT id FROM broadcasts WHERE id < ? AND completed_at IS NOT NULL
+    `DELETE FROM broadcasts WHERE id IN (SELECT id FROM broadcasts WHERE id < ?
        AND NOT EXISTS (SELECT 1 FROM messages WHERE broadcast_id = broadcasts.id) LIMIT ?)`,
   )
   const countOld = sqlite.prepare<{ n: number; last: string | null }, [string, string, number]>(
