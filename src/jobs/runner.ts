@@ -42,12 +42,6 @@ const slotsPerReceiver = 4
 /** One push service serves most devices: with four slots and 100 ms per response, a notification to 100,000 devices
  *  would take 40 minutes. */
 const slotsPerPushService = 16
-const pushKinds: readonly string[] = [
-  'urgent_push',
-  'notification_push',
-  'message_push',
-  'held_push',
-]
 /** Jobs per queue in memory: a read fetches many short jobs, and while outcomes cannot be stored no more are started. */
 const heldPerQueue = 32
 /** Jobs for receivers are short and many, so their reads and outcomes are batched for this long. */
@@ -152,7 +146,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
   function hasSlot({ kind, running }: Queue): boolean {
     if (running === 0) return true
     const sameKind = [...queues.values()].filter((queue) => queue.kind === kind)
-    const slots = pushKinds.includes(kind) ? slotsPerPushService : slotsPerReceiver
+    const slots = kind.endsWith('_push') ? slotsPerPushService : slotsPerReceiver
     const runningOfKind = sameKind.reduce((sum, queue) => sum + queue.running, 0)
     return running < slots && runningOfKind < slotsPerKind
   }
