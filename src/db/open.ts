@@ -23,15 +23,7 @@ import { migrate, migrations } from './migrations.ts'
 import { letOldShrink, letShrink } from './shrinking.ts'
 
 export type Orm = BunSQLiteDatabase & { $client: Database }
-export type Connection = {
-  path: string
-  sqlite: Database
-  orm: Orm
-  /** Writes a page without changing anything, to test whether the disk accepts writes. */
-  touch(): void
-  close(): void
-  [Symbol.dispose](): void
-}
+export type Connection = ReturnType<typeof configure>
 
 export const databaseFile = 'hostline.db'
 export const lockFile = 'hostline.lock'
@@ -236,7 +228,7 @@ export function openPrivateFile(path: string): number {
   return file
 }
 
-function configure(sqlite: Database, path: string, synchronous: 'NORMAL' | 'FULL'): Connection {
+function configure(sqlite: Database, path: string, synchronous: 'NORMAL' | 'FULL') {
   sqlite.run(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}`)
   letShrink(sqlite)
   sqlite.run('PRAGMA journal_mode = WAL')
@@ -251,8 +243,9 @@ function configure(sqlite: Database, path: string, synchronous: 'NORMAL' | 'FULL
     path,
     sqlite,
     orm: createOrm(sqlite),
+    /** Writes a page without changing anything, to test whether the disk accepts writes. */
     touch: () => sqlite.run(`PRAGMA user_version = ${migrations.length}`),
-    close: () => sqlite.close(),
+    close: (): void => sqlite.close(),
     [Symbol.dispose]() {
       this.close()
     },

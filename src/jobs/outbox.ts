@@ -22,8 +22,6 @@ export type QueueName = { kind: string; receiver: string }
 export const jobStates = ['waiting', 'dead'] as const
 export type JobState = (typeof jobStates)[number]
 
-export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
-
 type Head = QueueName & { runAt: number }
 type Added = Pick<Head, 'receiver' | 'runAt'>
 type DueRow = Pick<Job, 'id' | 'kind' | 'receiver' | 'runAt' | 'attempts'> & { payload: string }
@@ -220,7 +218,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       ...countWaitingByKind().map((row) => ({ ...row, state: 'waiting' as const })),
       ...countDeadByKind().map((row) => ({ ...row, state: 'dead' as const })),
     ],
-    stats: (): OutboxStats => ({
+    stats: () => ({
       waiting: countUpTo(countedAtMost, orm, outbox, inState('waiting')),
       dead: countUpTo(countedAtMost, orm, outbox, inState('dead')),
       oldestAge: oldestAge(clock.now()),

@@ -3,21 +3,11 @@ import { type Clock, minute } from '../../lib/clock.ts'
 
 const keptMinutes = 60
 
-/** `at` is the start in ms since the epoch, latencies are in milliseconds. */
-export type Minute = {
-  at: number
-  requests: number
-  failed: number
-  frames: number
-  p50: number | null
-  p99: number | null
-}
-
 export type RequestHistory = ReturnType<typeof createRequestHistory>
 
-/** One point per minute; quantiles are accurate to a hundredth. */
+/** One point per minute. `at` is its start in ms since the epoch; quantiles are in ms, accurate to a hundredth. */
 export function createRequestHistory(clock: Clock) {
-  let minutes: Minute[] = []
+  let minutes: ReturnType<typeof measured>[] = []
   let current = empty(clock.now())
   const microseconds = createHistogram({ figures: 2 })
 
@@ -28,10 +18,12 @@ export function createRequestHistory(clock: Clock) {
   const quantile = (percent: number) =>
     current.requests === 0 ? null : microseconds.percentile(percent) / 1_000
 
+  const measured = () => ({ ...current, p50: quantile(50), p99: quantile(99) })
+
   function advance() {
     const now = clock.now()
     if (now - current.at < minute && now >= current.at) return current
-    minutes.push({ ...current, p50: quantile(50), p99: quantile(99) })
+    minutes.push(measured())
     microseconds.reset()
     current = empty(now)
     minutes = minutes.filter(({ at }) => at >= current.at - keptMinutes * minute)
@@ -49,7 +41,7 @@ export function createRequestHistory(clock: Clock) {
       advance().frames++
     },
     /** Oldest first; minutes without traffic are omitted. */
-    list(): Minute[] {
+    list() {
       advance()
       return minutes
     },

@@ -18,14 +18,7 @@ export type Vitals = {
   history: RequestHistory
   mail: DeliveryState
   push: DeliveryState
-  webhooks: () => {
-    total: number
-    disabled: number
-    failing: number
-    givenUp: number
-    dropped: number
-    dropping: string | undefined
-  }
+  webhooks: () => SystemState['webhooks'] & { givenUp: number; dropping: string | undefined }
   /** Undefined without a bucket. */
   replica: (() => ReplicaStats) | undefined
 }

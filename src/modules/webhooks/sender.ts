@@ -2,18 +2,13 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Core } from '../../core.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { isPublicAddress } from '../../lib/ip-network.ts'
-import type { Answer } from '../../outside/exchange.ts'
 import { createPost, type ResolveHost } from './post.ts'
 import type { WebhookRow } from './store.ts'
 
 /** `at` is the time of the event in ms since the epoch. */
 export type WebhookMessage = { id: string; type: string; at: number; data: object }
 
-export type Send = (
-  webhook: WebhookRow,
-  message: WebhookMessage,
-  signal?: AbortSignal,
-) => Promise<Answer>
+export type Send = ReturnType<typeof createSender>
 
 const secretPrefix = 'whsec_'
 const secretBytes = 32
@@ -26,11 +21,12 @@ export const newSecret = () => secretPrefix + randomBytes(secretBytes).toString(
 export function createSender(
   { config, clock }: Pick<Core, 'config' | 'clock'>,
   { resolve, version }: { resolve: ResolveHost; version: string },
-): Send {
+) {
   const isAllowed = config.webhookPrivate ? () => true : isPublicAddress
   const post = createPost({ resolve, isAllowed })
 
-  return (webhook, { id, type, at, data }, signal) => {
+  return (webhook: WebhookRow, message: WebhookMessage, signal?: AbortSignal) => {
+    const { id, type, at, data } = message
     const now = clock.now()
     const timestamp = String(Math.floor(now / 1_000))
     const body = JSON.stringify({ type, timestamp: isoTime(at), data })

@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { parseAs } from '../../api/fields.ts'
 import { type Clock, minute } from '../../lib/clock.ts'
@@ -6,12 +6,7 @@ import { RetryLater } from '../../lib/errors.ts'
 import { post, reasonOf } from './post.ts'
 import { accountEntry } from './pusher.ts'
 
-export type ServiceAccount = {
-  projectId: string
-  clientEmail: string
-  privateKey: KeyObject
-  tokenUri: string
-}
+export type ServiceAccount = ReturnType<typeof parseServiceAccount>
 
 const KeyFile = Type.Object({
   project_id: Type.String({ minLength: 1 }),
@@ -21,7 +16,7 @@ const KeyFile = Type.Object({
 })
 
 /** @throws Error with a reason that completes "NAME must …" */
-export function parseServiceAccount(text: string): ServiceAccount {
+export function parseServiceAccount(text: string) {
   const file = parseAs(KeyFile, text)
   if (!file) {
     const names = Object.keys(KeyFile.properties).join(', ')

@@ -2,12 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import type { Orm } from '../../db/open.ts'
 import { vapidKeys } from '../../db/schema.ts'
 
-/** The key pair that browsers bind their subscriptions to (RFC 8292). */
-export type VapidKeys = {
-  privateKey: string
-  /** The point on P-256, 65 bytes in base64url: the `applicationServerKey` in browsers. */
-  publicKey: string
-}
+export type VapidKeys = ReturnType<typeof makeVapidKeys>
 
 export function loadVapidKeys(orm: Orm): VapidKeys {
   const known = orm.select().from(vapidKeys).get()
@@ -16,7 +11,9 @@ export function loadVapidKeys(orm: Orm): VapidKeys {
   return orm.insert(vapidKeys).values(row).returning().get()
 }
 
-export function makeVapidKeys(): VapidKeys {
+/** The key pair that browsers bind their subscriptions to (RFC 8292). The public key is the point on P-256, 65 bytes in
+ *  base64url: the `applicationServerKey` in browsers. */
+export function makeVapidKeys() {
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { x = '', y = '' } = pair.publicKey.export({ format: 'jwk' })
   const point = [Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]

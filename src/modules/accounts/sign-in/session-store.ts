@@ -24,14 +24,11 @@ const repeatMilliseconds = day
 export const refreshTokenMilliseconds = 30 * day
 
 export type SessionRow = typeof sessions.$inferSelect
-type RefreshToken = {
-  sessionId: string
-  userId: string
-  consumedAt: number | null
-  revokedAt: number | null
-  /** The parent of the session's one unused token. */
-  liveParentHash: string | null
-}
+type RefreshToken = Pick<typeof refreshTokens.$inferSelect, 'sessionId' | 'consumedAt'> &
+  Pick<SessionRow, 'userId' | 'revokedAt'> & {
+    /** The parent of the session's one unused token. */
+    liveParentHash: string | null
+  }
 
 export function createSessionStore({ orm, clock, config }: Core) {
   const sqlite = orm.$client
