@@ -1,6 +1,3 @@
-import { once } from 'node:events'
-import { get as getInClear, type IncomingMessage } from 'node:http'
-import { get as getOverTls } from 'node:https'
 import { readConfig } from '../config.ts'
 import { StartError } from '../lib/errors.ts'
 import { refuseArguments, type Terminal } from './terminal.ts'
@@ -13,21 +10,17 @@ export async function health(args: string[], { environment, isInteractive, out }
   refuseArguments(args)
   const { host, port, tls } = readConfig(environment, isInteractive)
   const url = `${tls ? 'https' : 'http'}://${addressOf(host)}:${port}/healthz`
-  const status = await request(url).catch((error: Error) => {
+  const { status } = await fetch(url, {
+    proxy: false,
+    redirect: 'manual',
+    // The certificate is for the public host name.
+    tls: { rejectUnauthorized: false },
+    signal: AbortSignal.timeout(timeoutMilliseconds),
+  }).catch((error: Error) => {
     throw new StartError(`no response from ${url}: ${error.message}`)
   })
   if (status !== 200) throw new StartError(`${url} responded with ${status}`)
   out(`ok: ${url}`)
-}
-
-// `fetch` would use the proxy of the environment.
-async function request(url: string): Promise<number | undefined> {
-  const get = url.startsWith('https:') ? getOverTls : getInClear
-  // The certificate is for the public host name.
-  const options = { rejectUnauthorized: false, signal: AbortSignal.timeout(timeoutMilliseconds) }
-  const [answer]: IncomingMessage[] = await once(get(url, options), 'response')
-  answer?.resume()
-  return answer?.statusCode
 }
 
 function addressOf(host: string): string {
