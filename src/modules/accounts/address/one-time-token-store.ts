@@ -54,8 +54,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       if (!row) throw invalidField('token', 'token')
       return row
     },
-    /** Consumes a token.
-     *  @throws validation_error (`token`) when it is wrong, used or expired */
+    /** @throws validation_error (`token`) when it is wrong, used or expired */
     redeem(purpose: TokenPurpose, token: string) {
       const row = orm.delete(oneTimeTokens).where(live(purpose, token)).returning().get()
       if (!row) throw invalidField('token', 'token')

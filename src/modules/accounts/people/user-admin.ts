@@ -222,8 +222,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
         parts.remove(user, by)
       }),
 
-    /** Ends every session of a user.
-     *  @throws not_found · admin_protected (an admin, by a service) */
+    /** @throws not_found · admin_protected (an admin, by a service) */
     async endSessions(reference: string, by: By): Promise<void> {
       const user = get(reference, by)
       mustNotBeProtected(user, by)
@@ -258,8 +257,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
         return user
       }),
 
-    /** Mails a link for setting a new password.
-     *  @throws not_found · mail_throttled */
+    /** @throws not_found · mail_throttled */
     mailReset: (idText: string, by: By): Promise<void> =>
       write(() => {
         const user = get(idText, by)
@@ -273,8 +271,7 @@ export function createUserAdmin(core: Core, parts: Parts) {
     viewSessions: (idText: string, by: By): Promise<void> =>
       write(() => record('sessions_viewed', get(idText, by).id, by)),
 
-    /** Removes the second factor of a user who has lost both authenticator and recovery codes.
-     *  @throws not_found */
+    /** @throws not_found */
     removeFactor: (idText: string, by: By): Promise<void> =>
       write(() => {
         const user = get(idText, by)

@@ -171,8 +171,7 @@ export function createSessions(core: Core, parts: Parts) {
 
     list: sessionStore.list,
 
-    /** Ends a session of a user.
-     *  @throws not_found (unknown, ended, or of another user) */
+    /** @throws not_found (unknown, ended, or of another user) */
     async end(userId: string, idText: string, by: By): Promise<void> {
       const id = parseId(idText)
       await write(() => {

@@ -140,8 +140,7 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Disables the factor.
-     *  @throws not_found (no factor) · invalid_credentials (wrong password) · totp_invalid · login_throttled */
+    /** @throws not_found (no factor) · invalid_credentials (wrong password) · totp_invalid · login_throttled */
     async remove(principal: UserPrincipal, { password, code }: FactorRemoval, ip: string) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
