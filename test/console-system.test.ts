@@ -775,6 +775,25 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
   )
 
   testAtLength(
+    'a login that waits for a code does without one once the factor is removed',
+    async () => {
+      await page.locator('dialog').waitFor({ state: 'detached' })
+      await button('Log out').click()
+      const { email } = await pages.createAdmin('jean@example.com')
+      const elsewhere = await pages.trusted(email)
+      const { body } = await elsewhere('POST', '/v1/auth/totp', {})
+      const code = codeOf(body.secret, Date.now())
+      await elsewhere('POST', '/v1/auth/totp/confirm', { code })
+      await logIn(page, email)
+      await page.locator('[name=code]:focus').press('Enter')
+      await page.getByText('Please enter the code').waitFor()
+      await hostline(['user', 'totp-off', email], pages.dataDir)
+      await button('Log in').click()
+      await button('Set it up').waitFor()
+    },
+  )
+
+  testAtLength(
     'when admins need a second factor, the console requires it first and then continues',
     async () => {
       await pages.stop()

@@ -11,7 +11,8 @@ import { client, ending, login, platform } from './session.ts'
 const words = texts.console.login
 
 export function LoginPage() {
-  const [needsCode, setNeedsCode] = useState(false)
+  /** The first refusal for want of a code: the field appears in place of its text. */
+  const [question, setQuestion] = useState<unknown>()
   const { onSubmit, isBusy, error } = useForm(async (given) => {
     const code = given.get('code')
     const credentials = {
@@ -20,7 +21,7 @@ export function LoginPage() {
       ...(code !== null && { code: String(code) }),
     }
     await login(credentials).catch((refusal) => {
-      if (asksForCode(refusal)) setNeedsCode(true)
+      if (asksForCode(refusal)) setQuestion(question ?? refusal)
       throw refusal
     })
   })
@@ -34,8 +35,9 @@ export function LoginPage() {
         <p class="soft">{ending.value ?? words.lead}</p>
         <EmailField />
         <PasswordField name="password" />
-        {needsCode && <CodeField takesFocus />}
-        <Problem text={problemText(error)} />
+        {/* The operator may have removed the factor meanwhile. */}
+        {question !== undefined && <CodeField takesFocus required={false} />}
+        <Problem text={error === question ? undefined : problemText(error)} />
         <Button submits tone="primary" disabled={isBusy}>
           {texts.kit.login}
         </Button>
@@ -54,7 +56,7 @@ const asksForCode = (error: unknown) =>
   error instanceof ApiError && error.reason === 'totp_required'
 
 function problemText(error: unknown): string | undefined {
-  if (error === undefined || asksForCode(error)) return undefined
+  if (error === undefined) return undefined
   if (error instanceof Error && error.message === 'not_admin') return words.notAdmin
   return errorText(error).text
 }

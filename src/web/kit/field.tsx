@@ -125,17 +125,17 @@ export function PasswordField({ isNew = false, ...field }: PasswordFieldProps) {
   )
 }
 
-type CodeFieldProps = Omit<Labelled, 'label'> & { takesFocus?: boolean }
+type CodeFieldProps = Omit<Labelled, 'label'> & { takesFocus?: boolean; required?: boolean }
 
 /** The code of a second factor. */
 export const CodeField = ({ hint = texts.kit.codeHint, ...field }: CodeFieldProps) => (
   <TextField
+    required
     {...field}
     label={texts.kit.code}
     hint={hint}
     name="code"
     autocomplete="one-time-code"
-    required
   />
 )
 
