@@ -32,15 +32,7 @@ export type Manifest = {
   /** xxHash64 of each piece. */
   pieces: string[]
 }
-export type Snapshot = {
-  name: string
-  place: LogPosition
-  keys: string[]
-  /** Whether it has a manifest. */
-  isWhole: boolean
-  /** When the manifest was stored. */
-  modifiedAt: number
-}
+export type Snapshot = Awaited<ReturnType<typeof listAll>>[number]
 /** `bytes` is its size in the bucket. */
 export type TakenSnapshot = { name: string; manifest: Manifest; bytes: number }
 
@@ -49,25 +41,23 @@ const pieceOf = (name: string, n: number) => `snapshots/${name}/${String(n).padS
 const snapshotKey = /^snapshots\/((\d{8}-\d{12})-\w+)\/(manifest|\d{6})$/
 
 /** All snapshots, oldest first, also incomplete ones. */
-async function listAll(bucket: OpenBucket): Promise<Snapshot[]> {
-  const found = new Map<string, Snapshot>()
-  for await (const page of bucket.list('snapshots/')) {
-    for (const { key, modifiedAt } of page) {
-      const [, name = '', position = '', part] = snapshotKey.exec(key) ?? []
-      if (name === '') continue
-      const place = parsePosition(position) ?? origin
-      const one = found.get(name) ?? { name, place, keys: [], isWhole: false, modifiedAt }
-      one.keys.push(key)
-      if (part === 'manifest') Object.assign(one, { isWhole: true, modifiedAt })
-      found.set(name, one)
-    }
-  }
-  return [...found.values()].sort((a, b) => comparePositions(a.place, b.place))
+async function listAll(bucket: OpenBucket) {
+  const objects = (await Array.fromAsync(bucket.list('snapshots/'))).flat()
+  const byName = Map.groupBy(objects, ({ key }) => snapshotKey.exec(key)?.[1])
+  byName.delete(undefined)
+  const found = [...byName].map(([name = '', parts]) => {
+    const manifest = parts.find(({ key }) => key === manifestOf(name))
+    const place = parsePosition(name.replace(/-\w+$/, '')) ?? origin
+    const keys = parts.map(({ key }) => key)
+    return { name, place, keys, modifiedAt: manifest?.modifiedAt ?? 0 }
+  })
+  return found.sort((a, b) => comparePositions(a.place, b.place))
 }
 
 /** The complete snapshots, oldest first. */
-export const listSnapshots = async (bucket: OpenBucket) =>
-  (await listAll(bucket)).filter(({ isWhole }) => isWhole)
+export const listSnapshots = async (bucket: OpenBucket) => (await listAll(bucket)).filter(isWhole)
+
+const isWhole = ({ name, keys }: Snapshot) => keys.includes(manifestOf(name))
 
 /** A snapshot that is gone or damaged. */
 export class LostSnapshot extends LogError {}
@@ -201,15 +191,12 @@ async function readPiece(bucket: OpenBucket, name: string, { n, hash }: Piece) {
  *  hour after a day, incomplete ones, and the entries before the first snapshot left. */
 export async function trim({ bucket, shared }: Source, since: number): Promise<void> {
   const all = await listAll(bucket)
-  const left = await thin(
-    bucket,
-    all.filter(({ isWhole }) => isWhole),
-  )
+  const left = await thin(bucket, all.filter(isWhole))
   const old = left.filter(({ modifiedAt }) => modifiedAt <= since)
   const first = await findUsable({ bucket, shared }, old)
   for (const one of all) {
     const isOld = first && comparePositions(one.place, first.place) < 0
-    if (!isOld && (left.includes(one) || !one.isWhole)) continue
+    if (!isOld && (left.includes(one) || !isWhole(one))) continue
     // The manifest goes first, so that an interrupted removal leaves no incomplete snapshot behind.
     for (const key of one.keys.toSorted().toReversed()) await bucket.delete(key)
   }
