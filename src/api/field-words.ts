@@ -105,7 +105,6 @@ export const fieldWords: Record<string, string> = {
   scopes: 'What the key may do.',
   sender: 'The person who sent it.',
   sent_at: 'The time at which it was sent.',
-  sessions: 'The sessions of the person.',
   started_at: 'The time of the start.',
   state: 'The state.',
   status: 'The state.',
