@@ -804,6 +804,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
       await expectAccessible(page)
       await page.getByLabel('Password or code').press('Escape')
       await page.locator('main:focus').waitFor()
+      await page.locator('dialog').waitFor({ state: 'detached' })
       await button('Try again').click()
       const other = await page.context().newPage()
       await setUpFactor(page, async () => {

@@ -4,6 +4,7 @@ import { hostline } from './support/command.ts'
 import { testAtLength } from './support/faults.ts'
 import { choose, expectAccessible, password, startPages } from './support/pages.ts'
 import { tools } from './support/tools.ts'
+import { waitFor } from './support/wait.ts'
 
 describe.skipIf(!tools.chromium)('the console', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
@@ -24,7 +25,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await page.getByText('Live').waitFor()
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByRole('heading', { name: 'localhost' }).waitFor()
-    expect(await page.title()).toBe('Log in · localhost')
+    await waitFor(async () => (await page.title()) === 'Log in · localhost', 'the title')
     await page.locator('main:focus').waitFor()
     await page.reload()
     await page.getByRole('button', { name: 'Log in' }).waitFor()
