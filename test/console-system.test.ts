@@ -755,10 +755,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
       await logIn(page, email)
       const elsewhere = await pages.trusted(email)
       await button('Set it up').click()
-      const { body } = await elsewhere('POST', '/v1/auth/totp', {})
-      const code = codeOf(body.secret, Date.now())
-      await elsewhere('POST', '/v1/auth/totp/confirm', { code })
-      const next = codeOf(body.secret, Date.now() + 30_000)
+      const next = codeOf(await switchOn(elsewhere), Date.now() + 30_000)
       await page.getByLabel('Password or code').fill(`${next.slice(0, 3)} ${next.slice(3)}`)
       await button('Confirm').click()
       await page.locator('.factor .badge').getByText('On', { exact: true }).waitFor()
@@ -780,10 +777,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
       await page.locator('dialog').waitFor({ state: 'detached' })
       await button('Log out').click()
       const { email } = await pages.createAdmin('jean@example.com')
-      const elsewhere = await pages.trusted(email)
-      const { body } = await elsewhere('POST', '/v1/auth/totp', {})
-      const code = codeOf(body.secret, Date.now())
-      await elsewhere('POST', '/v1/auth/totp/confirm', { code })
+      await switchOn(await pages.trusted(email))
       await logIn(page, email)
       await page.locator('[name=code]:focus').press('Enter')
       await page.getByText('Please enter the code').waitFor()
@@ -877,6 +871,15 @@ async function shownOnce(page: Page): Promise<string> {
   const secret = await dialog.locator('code').textContent()
   await dialog.getByRole('button', { name: 'I have saved it' }).click()
   return secret ?? ''
+}
+
+/** @returns the secret of the second factor */
+async function switchOn(
+  call: Awaited<ReturnType<Awaited<ReturnType<typeof startPages>>['trusted']>>,
+): Promise<string> {
+  const { secret } = (await call('POST', '/v1/auth/totp', {})).body
+  await call('POST', '/v1/auth/totp/confirm', { code: codeOf(secret, Date.now()) })
+  return secret
 }
 
 /** @param meanwhile runs before the code is typed */

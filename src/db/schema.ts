@@ -28,7 +28,7 @@ export type Attachment = {
   placeholder?: string
 }
 
-/** What a push is about: a notification, or a conversation up to `seq`. */
+/** The subject of a push: a notification, or a conversation up to `seq`. */
 export type PushSubject = { notification_id: string } | { conversation_id: string; seq: number }
 /** A push that waits for the end of the quiet hours. `job_id` names the job that sends it. */
 export type HeldPush = PushSubject & { job_id: string }

@@ -74,7 +74,7 @@ export class RequestContext {
   }
 }
 
-/** What every route may use. */
+/** An application with what every route may use. */
 export type RouteApp = typeof routeBase
 export const routeBase = new Elysia({ name: 'route-base' })
   .decorate('context', new RequestContext(''))

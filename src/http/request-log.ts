@@ -6,7 +6,7 @@ export const requestLogModes = ['errors', 'all', 'off'] as const
 
 type Refused = { bearer: object | undefined; counts: Record<string, number> }
 
-/** Of wrong passwords, and of failures. */
+/** The bound for wrong passwords, and the one for failures. */
 const linesAMinute = 60
 
 /** Logs a line for each request, in mode `errors` only for refused and failed ones. Refused anonymous requests and 429s
