@@ -1,9 +1,9 @@
 import type { ErrorKind } from './errors.ts'
-import de from './texts/de.json' with { type: 'json' }
+import type de from './texts/de.json'
 import en from './texts/en.json' with { type: 'json' }
-import es from './texts/es.json' with { type: 'json' }
-import fr from './texts/fr.json' with { type: 'json' }
-import pt from './texts/pt.json' with { type: 'json' }
+import type es from './texts/es.json'
+import type fr from './texts/fr.json'
+import type pt from './texts/pt.json'
 import type { KnownType } from './vocabulary.ts'
 
 export const locales = ['en', 'de', 'es', 'fr', 'pt'] as const
@@ -24,8 +24,23 @@ export type Texts = typeof en &
   Exactly<'errors', ErrorKind> &
   Exactly<'notifications', KnownType>
 
-/** Every text for people, by language. In `errors` and `fields`, `{value}` is the value of the error or problem. */
-export const texts: Record<Locale, Texts> = { en, de, es, fr, pt }
+/** Every text for people, by language. In `errors` and `fields`, `{value}` is the value of the error or problem. A start loads
+ *  English alone. */
+export const texts: Record<Locale, Texts> = {
+  en,
+  get de(): typeof de {
+    return require('./texts/de.json')
+  },
+  get es(): typeof es {
+    return require('./texts/es.json')
+  },
+  get fr(): typeof fr {
+    return require('./texts/fr.json')
+  },
+  get pt(): typeof pt {
+    return require('./texts/pt.json')
+  },
+}
 
 /** The locale for `Intl`, whose `pt` is Brazilian; the texts are European. */
 export const formatLocale = (locale: Locale) => (locale === 'pt' ? 'pt-PT' : locale)

@@ -1,14 +1,16 @@
-import { Secret, TOTP } from 'otpauth'
 import type { Core } from '../../../core.ts'
 import { onOneself } from '../../../db/audit-trail.ts'
 import { AppError } from '../../../lib/errors.ts'
 import { sha256 } from '../../../lib/hash.ts'
+import { lazy } from '../../../lib/lazy.ts'
 import type { UserPrincipal } from '../../../lib/principal.ts'
 import type { AccountParts } from '../account-parts.ts'
 import type { CodesRenewal, FactorRemoval, OwnerProof } from '../model.ts'
 import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { GivenPassword, Sessions } from './sessions.ts'
 
+/** A start does not need it. */
+const otpauth = lazy(() => require('otpauth') as typeof import('otpauth'))
 /** As RFC 4226 recommends and every authenticator supports. */
 const secretBytes = 20
 const recoveryCodeCount = 10
@@ -44,6 +46,7 @@ export function createCodes({ clock }: Core, factors: FactorStore) {
 const isStepCode = (code: string) => /^\d{6}$/.test(code)
 
 function matchOf(factor: FactorRow | undefined, code: string, timestamp: number) {
+  const { Secret, TOTP } = otpauth()
   for (const secret of secretsOf(factor)) {
     const totp = new TOTP({ secret: Secret.fromBase32(secret) })
     const delta = totp.validate({ token: code, timestamp, window: tolerance })
@@ -97,6 +100,7 @@ export function createTotp(core: Core, parts: Parts) {
 
   /** Voids the earlier ones. */
   function issueCodes(userId: string): string[] {
+    const { Secret } = otpauth()
     const recoveryCodes = Array.from({ length: recoveryCodeCount }, () =>
       new Secret({ size: recoveryCodeBytes }).base32.toLowerCase(),
     )
@@ -114,6 +118,7 @@ export function createTotp(core: Core, parts: Parts) {
       return write(() => {
         const user = sessions.mustStillBeConfirmed(confirmed, principal)
         if (factors.isOn(userId)) throw new AppError('totp_exists')
+        const { Secret, TOTP } = otpauth()
         const secret = new Secret({ size: secretBytes })
         const secrets = [secret.base32, ...secretsOf(factors.find(userId))]
         factors.upsert(userId, secrets.slice(0, maxUnconfirmed).join(' '), clock.now())
