@@ -131,29 +131,6 @@ const consumer = createConsumer({
     console.log(status, during, opened)
     client.close()
     process.exit()`,
-  'burst.js': `
-    import { Window } from 'happy-dom'
-    import { mount } from './preact.js'
-    globalThis.document = new Window().document
-    let change
-    const subscribe = (listener) => {
-      change = listener
-      return () => {}
-    }
-    const store = { subscribe, getSnapshot: () => ({}), close() {} }
-    const client = { status: () => 'open', on: () => () => {} }
-    let renders = 0
-    const view = (h) => h('p', null, ++renders)
-    mount(document.createElement('div'), { open: () => store, client, view }).render({ id: '' })
-    await new Promise(setImmediate)
-    renders = 0
-    for (let times = 0; times < 100; times++) {
-      change()
-      await null
-    }
-    while (renders === 0) await new Promise(setImmediate)
-    console.log(renders)
-    process.exit()`,
 })
 afterAll(() => consumer[Symbol.dispose]())
 
@@ -187,9 +164,4 @@ describeAtLength('an app', () => {
       expect(ran).toEqual({ exitCode: 0, output: 'open 1 0\n' })
     },
   )
-
-  testAtLength('of preact shows a burst of changes at once', async () => {
-    const ran = await consumer.node22('--conditions=browser', 'burst.js')
-    expect(ran).toEqual({ exitCode: 0, output: '1\n' })
-  })
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Client, memoryStorage } from '../client/src/client.ts'
+import { createStore } from '../client/src/list.ts'
 import { openBlocks, openInbox, openNotifications, openThread } from '../client/src/state.ts'
 import { ada, clientsOfFile, pageStorage } from './support/clients.ts'
 import { testAtLength } from './support/faults.ts'
@@ -235,6 +236,19 @@ test('a late answer brings back no removed message', async () => {
   await sending
   expect(thread.getSnapshot().items[0]?.body).toBe('')
   thread.close()
+})
+
+test('a store calls its listeners once for changes that come together', async () => {
+  const store = createStore(0)
+  let calls = 0
+  store.subscribe(() => calls++)
+  for (let next = 1; next <= 100; next++) {
+    store.set(next)
+    await null
+  }
+  expect([store.getSnapshot(), calls]).toEqual([100, 0])
+  await waitFor(() => calls > 0)
+  expect(calls).toBe(1)
 })
 
 test('a load that a listener begins keeps the changes during it', async () => {

@@ -3,7 +3,8 @@ import { createEmitter } from './emitter.ts'
 
 /** A value that changes, for `useSyncExternalStore` of React and the like. Each change makes a new snapshot. */
 export type Store<T> = {
-  /** @returns a function that removes the listener */
+  /** Calls the listener after changes, once for those that come together.
+   *  @returns a function that removes it */
   subscribe: (listener: () => void) => () => void
   getSnapshot: () => T
 }
@@ -31,12 +32,19 @@ const largestPage = 100
 export function createStore<T>(initial: T) {
   let value = initial
   const { on, emit } = createEmitter<{ change: undefined }>()
+  let isDue = false
+  function notify() {
+    isDue = false
+    emit('change', undefined)
+  }
   return {
     getSnapshot: () => value,
     subscribe: (listener: () => void) => on('change', listener),
     set(next: T) {
       value = next
-      emit('change', undefined)
+      // A catch-up brings each message in a task of its own: those that are there already are shown together.
+      if (!isDue) setTimeout(notify)
+      isDue = true
     },
   }
 }
@@ -133,8 +141,7 @@ export function openList<T extends Row, More extends object>(
       if (signal.aborted) return
       set({ status: 'failed', error, isLoadingMore: false })
     }
-    // A listener may have begun another load.
-    if (!signal.aborted) edits = undefined
+    edits = undefined
   }
 
   /** The newest page is as long as what is shown: no frame tells later what was changed there during an outage. */

@@ -11,18 +11,10 @@ export function useStore<T extends object, A extends object>(
   const [used, setUsed] = useState<A & T>()
   function start() {
     const store = open()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    function show() {
-      timer = undefined
-      setUsed({ ...store, ...store.getSnapshot() })
-    }
-    // A catch-up brings each message in a task of its own: those that are there already are shown together.
-    const unsubscribe = store.subscribe(() => {
-      timer ??= setTimeout(show)
-    })
+    const show = () => setUsed({ ...store, ...store.getSnapshot() })
+    const unsubscribe = store.subscribe(show)
     show()
     return () => {
-      clearTimeout(timer)
       unsubscribe()
       store.close()
     }
