@@ -30,6 +30,8 @@ let page: Promise<Page> | undefined
 export async function borrowPage() {
   page ??= openPage()
   const borrowed = await page
+  // Behind a tab that a failed test has left, an incognito Chromium never answers a question for permission.
+  await borrowed.bringToFront()
   await borrowed.setViewportSize({ width: 1280, height: 800 })
   return borrowed
 }
