@@ -36,17 +36,21 @@ const consumer = createConsumer({
       unmount: () => render(null, element),
     })`,
   'vue.js': `
-    import { createApp, h, shallowReactive } from 'vue'
+    import { createApp, createSSRApp, h, shallowReactive } from 'vue'
+    import { renderToString } from 'vue/server-renderer'
     import { useStatus, useStore } from 'hostline-client/vue'
-    export function mount(element, { open, client, view }) {
+    export async function mount(element, { open, client, view }) {
       const props = shallowReactive({ id: '' })
-      const app = createApp({
+      const App = {
         setup() {
           const status = useStatus(client)
           const thread = useStore(() => open(props.id))
           return () => view(h, status.value, thread.value)
         },
-      })
+      }
+      // On a server nothing stays open.
+      await renderToString(createSSRApp(App))
+      const app = createApp(App)
       let isMounted = false
       return {
         render(more) {
@@ -98,6 +102,16 @@ const consumer = createConsumer({
     await client.login(JSON.parse(token))
     await client.connect()
 
+    let handlers = 0
+    const { on } = client
+    client.on = (...given) => {
+      const remove = on(...given)
+      handlers++
+      return () => {
+        handlers--
+        remove()
+      }
+    }
     let opened = 0
     function open(id) {
       opened++
@@ -117,7 +131,7 @@ const consumer = createConsumer({
       look()
     })
     const { mount } = await import('./' + name + '.js')
-    const app = mount(element, { open, client, view })
+    const app = await mount(element, { open, client, view })
     app.render({ id: first })
     await sees('hello')
     const status = element.querySelector('button').textContent
@@ -128,7 +142,7 @@ const consumer = createConsumer({
     const during = opened
     app.unmount()
     await new Promise(setImmediate)
-    console.log(status, during, opened)
+    console.log(status, during, opened, handlers)
     client.close()
     process.exit()`,
 })
@@ -161,7 +175,7 @@ describeAtLength('an app', () => {
         first,
         second,
       )
-      expect(ran).toEqual({ exitCode: 0, output: 'open 1 0\n' })
+      expect(ran).toEqual({ exitCode: 0, output: 'open 1 0 0\n' })
     },
   )
 })

@@ -1,4 +1,4 @@
-import { onScopeDispose, type ShallowRef, shallowRef, watchEffect } from 'vue'
+import { type ShallowRef, shallowRef, watchEffect } from 'vue'
 import type { ChannelStatus, Client } from './client.ts'
 import type { Opened } from './state.ts'
 
@@ -27,10 +27,13 @@ export function useStore<T extends object, A extends object>(
 /** The state of the client's channel. */
 export function useStatus(client: Client): Readonly<ShallowRef<ChannelStatus>> {
   const status = shallowRef(client.status())
-  onScopeDispose(
-    client.on('status', (event) => {
-      status.value = event.status
-    }),
+  // A render on a server ends effects, but not their scope.
+  watchEffect((onCleanup) =>
+    onCleanup(
+      client.on('status', (event) => {
+        status.value = event.status
+      }),
+    ),
   )
   return status
 }
