@@ -356,24 +356,31 @@ describe('an event', () => {
     await tried(1)
   })
 
-  test('that is retried during an attempt begins a new series when that one fails', async () => {
-    await using own = await startHost()
-    await using receiver = startReceiver()
-    const { id } = await own.create(receiver.url, ['message.created'])
-    const { promise, resolve } = Promise.withResolvers<{ status: number }>()
-    receiver.respond({ status: 500 }, promise)
-    const { sent } = await own.talk()
-    await waitFor(() => own.waiting().length === 1)
-    own.clock.advance(10 * second)
-    await waitFor(() => receiver.received.length === 2)
-    own.clock.advance(second)
-    const body = { since: sent.created_at }
-    const retried = await own.ask('POST', `${path}/${id}/deliveries/retry`, body)
-    expect(retried.body).toEqual({ retried: 1 })
-    resolve({ status: 500 })
-    const third = () => receiver.received.length === 3
-    await waitFor(third)
-  })
+  test.each([
+    ['second', 1],
+    ['last', 9],
+  ])(
+    'that is retried during its %s attempt begins a new series when that one fails',
+    async (_, former) => {
+      await using own = await startHost()
+      await using receiver = startReceiver()
+      const { id } = await own.create(receiver.url, ['message.created'])
+      const { promise, resolve } = Promise.withResolvers<{ status: number }>()
+      receiver.respond({ status: 500 }, promise)
+      const { sent } = await own.talk()
+      await waitFor(() => own.waiting().length === 1)
+      own.service.sqlite.run('UPDATE outbox SET attempts = ? WHERE attempts = 1', [former])
+      own.clock.advance(10 * second)
+      await waitFor(() => receiver.received.length === 2)
+      own.clock.advance(second)
+      const body = { since: sent.created_at }
+      const retried = await own.ask('POST', `${path}/${id}/deliveries/retry`, body)
+      expect(retried.body).toEqual({ retried: 1 })
+      resolve({ status: 500 })
+      const third = () => receiver.received.length === 3
+      await waitFor(third)
+    },
+  )
 
   test('counts as failed when its waiting job is discarded', async () => {
     await using receiver = startReceiver()

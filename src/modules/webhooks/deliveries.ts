@@ -28,7 +28,7 @@ export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
 /** Each run of a job is one attempt. A job contains only ids: the data is loaded at delivery. */
 export function createDeliveries(core: Core, parts: WebhookParts) {
   const { store, send, notify, others, reload } = parts
-  const { afterCommit, audit, clock, log } = core
+  const { afterCommit, audit, clock, log, outbox } = core
   const startedAt = clock.now()
 
   const job: JobHandler<'webhook_delivery'> = async (payload, run) => {
@@ -54,16 +54,17 @@ export function createDeliveries(core: Core, parts: WebhookParts) {
     const message = { id, type: event.type, at: Date.parse(event.at), data }
     const outcome = await outcomeOf(send(webhook, message, signal))
     if (outcome.status === null && signal.aborted) return { againAfterMilliseconds: 0 }
-    const delay = delayAfter(outcome, attempts)
+    const delay = delayAfter(outcome, delivery)
     withOutcome((isLast) => record(delivery, outcome, isLast))
     if (delay !== undefined) throw new RetryLater(failureOf(webhook, outcome), delay)
     return undefined
   }
 
-  function delayAfter(outcome: Outcome, attempts: number): number | undefined {
-    const delay = delays[attempts - 1]
-    if (isSuccess(outcome) || outcome.status === gone || delay === undefined) return undefined
-    return Math.max(delay, retryAfterMilliseconds(outcome.retryAfter, clock.now()))
+  function delayAfter(outcome: Outcome, { id, attempts }: Delivery): number | undefined {
+    if (isSuccess(outcome) || outcome.status === gone) return undefined
+    // A retry during the attempt has begun a new series.
+    const delay = delays[outbox.find(id)?.attempts ?? attempts - 1]
+    return delay && Math.max(delay, retryAfterMilliseconds(outcome.retryAfter, clock.now()))
   }
 
   function record(delivery: Delivery, outcome: Outcome, isLast: boolean) {
