@@ -851,6 +851,15 @@ describe('a URL', () => {
     )
     expect(asked).toEqual(Array(4).fill('hooks.example.com'))
   })
+
+  test('without TLS gets nothing once WEBHOOK_PRIVATE is off again', async () => {
+    const resolveHost = async () => [{ address: '8.8.8.8', family: 4 }]
+    await using own = await startHost({ environment: {}, resolveHost })
+    const { id } = await own.create('https://hooks.example.com/', ['message.created'])
+    own.service.sqlite.run("UPDATE webhooks SET url = 'http://hooks.example.com/'")
+    const { body } = await own.ask('POST', `${path}/${id}/test`)
+    expect(body.response).toBe('the address is not https')
+  })
 })
 
 describe('verifyWebhook of the client', () => {

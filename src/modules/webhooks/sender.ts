@@ -25,7 +25,10 @@ export function createSender(
   const isAllowed = config.webhookPrivate ? () => true : isPublicAddress
   const post = createPost({ resolve, isAllowed })
 
-  return (webhook: WebhookRow, message: WebhookMessage, signal?: AbortSignal) => {
+  return async (webhook: WebhookRow, message: WebhookMessage, signal?: AbortSignal) => {
+    // The webhook may have been made under `WEBHOOK_PRIVATE`.
+    if (!config.webhookPrivate && new URL(webhook.url).protocol !== 'https:')
+      throw new Error('the address is not https')
     const { id, type, at, data } = message
     const now = clock.now()
     const timestamp = String(Math.floor(now / 1_000))
