@@ -709,6 +709,15 @@ describe('an endpoint', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
+  test('is signed with at most five former secrets, however often it is rotated', async () => {
+    await using receiver = startReceiver()
+    const { id } = await host.create(receiver.url, ['report.created'])
+    for (let n = 0; n < 7; n++) await host.ask('POST', `${path}/${id}/secret`)
+    await host.ask('POST', `${path}/${id}/test`)
+    expect(receiver.received[0]?.headers['webhook-signature']?.split(' ')).toHaveLength(6)
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
   test('can be tested, also while it is disabled', async () => {
     await using receiver = startReceiver()
     const { id, secret } = await host.create(receiver.url, ['report.created'])

@@ -20,6 +20,8 @@ import type { WebhookParts } from './webhooks.ts'
 export type WebhookService = ReturnType<typeof createWebhookService>
 
 const maxWebhooks = 100
+/** Rotations that follow each other within a day would fill the header of signatures: servers refuse 8 or 16 KB. */
+const maxFormerSecrets = 5
 
 type Action = Extract<AuditAction, `webhook_${string}`>
 
@@ -103,13 +105,13 @@ export function createWebhookService(core: Core, { store, send, reload }: Webhoo
         afterCommit(reload)
       }),
 
-    /** Creates a new secret. For a day deliveries are signed with the former ones, too: after a lost answer the endpoint
-     *  knows none of the newer ones.
+    /** Creates a new secret. For a day deliveries are signed with the last few former ones, too: after a lost answer the
+     *  endpoint knows none of the newer ones.
      *  @throws not_found */
     renewSecret: (id: string, by: By): Promise<WebhookRow> =>
       write(() => {
         const before = mustFind(id)
-        const formerSecret = secretsOf(before, clock.now()).join(' ')
+        const formerSecret = secretsOf(before, clock.now()).slice(0, maxFormerSecrets).join(' ')
         const formerSecretUntil = clock.now() + day
         const secret = newSecret()
         const webhook = store.update(before.id, { secret, formerSecret, formerSecretUntil })
