@@ -386,16 +386,18 @@ describe('calls', () => {
     ])
   })
 
-  test('are not listed as active after they have lapsed', async () => {
+  test('are listed as ended, not as active, after they have lapsed', async () => {
     const clock = createTestClock()
     await using calls = await startCalls({ clock })
     await calls.report('active')
-    const active = async () => (await calls.feed('GET', '/calls?state=active')).body.data.length
+    const list = async (query: string) => (await calls.feed('GET', `/calls${query}`)).body.data
+    const numbers = async () =>
+      [await list('?state=active'), await list('?state=ended')].map(({ length }) => length)
     clock.advance(4 * 3_600_000 - 1)
-    expect(await active()).toBe(1)
+    expect(await numbers()).toEqual([1, 0])
     clock.advance(1)
-    expect(await active()).toBe(0)
-    expect((await calls.feed('GET', '/calls')).body.data).toMatchObject([{ state: 'ended' }])
+    expect(await numbers()).toEqual([0, 1])
+    expect(await list('')).toMatchObject([{ state: 'ended' }])
   })
 
   test('name the caller to the host', async () => {

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNull } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys, type users } from '../../db/schema.ts'
 import { countRows, deleteSome, eachOf, listById, rowsOf } from '../../db/statements.ts'
@@ -75,15 +75,13 @@ export function createFeedStore(orm: Orm) {
     },
     listFollowers: (hostId: string, after: string, limit: number): string[] =>
       followersAfter.all(hostId, after, limit).map(({ id }) => id),
-    /** @param since when a call that is active was answered at the earliest */
+    /** @param since when a call that is active was answered at the earliest; earlier ones count as ended */
     listCalls: (state: CallRow['state'] | undefined, since: number, range: ListRange) =>
       listById<CallRow>(orm, range, {
         name: state === undefined ? 'calls' : `${state}_calls`,
         id: calls.id,
         order: 'oldest',
-        which:
-          state &&
-          and(eq(calls.state, state), state === 'active' ? gt(calls.activeAt, since) : undefined),
+        which: state && isInState(state, since),
       }),
     listFollows: (hostId: string, range: ListRange): Listing<FollowRow> => {
       const ofHost = eq(follows.hostId, hostId)
@@ -112,6 +110,13 @@ export function createFeedStore(orm: Orm) {
     hasActiveCall: (hostId: string, guestId: string, since: number): boolean =>
       activeCall.get(hostId, guestId, since) !== null,
   }
+}
+
+function isInState(state: CallRow['state'], since: number): SQL | undefined {
+  // An OR would make SQLite sort all calls for each page.
+  if (state === 'ended')
+    return sql`iif(${calls.state} = 'active' AND ${calls.activeAt} <= ${since}, 'ended', ${calls.state}) = 'ended'`
+  return and(eq(calls.state, state), state === 'active' ? gt(calls.activeAt, since) : undefined)
 }
 
 export function createServiceKeyStore(orm: Orm) {
