@@ -386,7 +386,7 @@ describe('calls', () => {
     ])
   })
 
-  test('are listed as ended, not as active, after they have lapsed', async () => {
+  test('have ended wherever they are shown after they have lapsed', async () => {
     const clock = createTestClock()
     await using calls = await startCalls({ clock })
     await calls.report('active')
@@ -398,6 +398,10 @@ describe('calls', () => {
     clock.advance(1)
     expect(await numbers()).toEqual([0, 1])
     expect(await list('')).toMatchObject([{ state: 'ended' }])
+    expect((await calls.report('active')).body.state).toBe('ended')
+    const { token } = await calls.service.login(calls.host.email)
+    const { body } = await calls.service.call('GET', '/v1/users/me/export', { token })
+    expect(body.calls).toMatchObject([{ state: 'ended' }])
   })
 
   test('name the caller to the host', async () => {

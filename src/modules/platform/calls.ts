@@ -78,26 +78,29 @@ export function createCalls({ config, write, clock }: Core, parts: CallParts) {
     return call
   }
 
+  /** A call that has lapsed counts as ended. */
+  function current(call: CallRow): CallRow {
+    const isOver =
+      call.state === 'active' && (call.activeAt ?? 0) <= clock.now() - lapseMilliseconds
+    return isOver ? { ...call, state: 'ended' } : call
+  }
+
   return {
+    current,
+
     /** Records the state of a call and notifies the host of a ringing or missed one.
-     *  @returns the stored call
+     *  @returns the call as it is now
      *  @throws not_found (invalid call id) · validation_error (unknown users) · idempotency_mismatch (a call of other
      *  users) */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report, store.findCall(id))
-      return write(() => advance(id, parties, report.state))
+      return write(() => current(advance(id, parties, report.state)))
     },
 
-    /** A call that has lapsed is not listed as active. */
     list(state: CallState | undefined, range: ListRange): Listing<CallRow> {
-      const since = clock.now() - lapseMilliseconds
-      const isOver = (call: CallRow) => call.state === 'active' && (call.activeAt ?? 0) <= since
-      const found = store.listCalls(state, since, range)
-      const rows = found.rows.map(
-        (call): CallRow => (isOver(call) ? { ...call, state: 'ended' } : call),
-      )
-      return { ...found, rows }
+      const found = store.listCalls(state, clock.now() - lapseMilliseconds, range)
+      return { ...found, rows: found.rows.map(current) }
     },
 
     /** Whether a call was answered, missed or ended since a time (ms since the epoch). */

@@ -62,7 +62,7 @@ export function createPlatform(core: Core, neighbours: Neighbours) {
       calls: {
         description: 'Calls of the person, as host or guest.',
         item: Call,
-        each: (userId) => store.eachCall(userId).map((row) => row && viewCall(row)),
+        each: (userId) => store.eachCall(userId).map((row) => row && viewCall(calls.current(row))),
       },
     },
     erase(userId: string, limit: number) {
