@@ -28,18 +28,8 @@ export function createSmtpMailer(
     return createTransport({ url, pool: true, maxConnections, ...timeouts })
   }
 
-  const close = (opened = transport) => void opened?.then((one) => one.close({ force: true }))
-
-  /** A server that drips its answer would keep its connection for ever, so the next mail gets new ones. */
-  function giveUp(opened: typeof transport) {
-    if (transport === opened) transport = undefined
-    close(opened)
-  }
-
   return {
     async send({ locale, fromName, unsubscribeUrl, ...mail }) {
-      transport ??= open()
-      const opened = transport
       const headers = {
         'Content-Language': locale,
         'Auto-Submitted': 'auto-generated',
@@ -49,22 +39,20 @@ export function createSmtpMailer(
         }),
       }
       const sent = { ...mail, from: { name: fromName, address }, headers }
+      transport ??= open()
+      const opened = await transport
       try {
+        // A server that drips its answer would keep its connection for ever. The signal closes this one alone: the other mail
+        // may be accepted already.
         const { response } = await within(longest, undefined, (signal) =>
-          unlessAborted(
-            signal,
-            opened.then((one) => one.sendMail(sent)),
-          ).catch((error) => {
-            if (signal.aborted) giveUp(opened)
-            throw error
-          }),
+          opened.sendMail({ ...sent, signal }),
         )
         return { state: 'sent', answer: response }
       } catch (error) {
         throw translate(error as SmtpError)
       }
     },
-    close: () => close(),
+    close: () => void transport?.then((opened) => opened.close({ force: true })),
   }
 }
 
