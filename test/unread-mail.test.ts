@@ -471,10 +471,12 @@ describe('unread messages', () => {
 async function startNotifying() {
   const all = await startPair()
   const { token } = await all.service().issueKey(['notifications'])
-  const preferences = '/v1/notifications/preferences'
-  await all.as(all.bob, 'PUT', preferences, { follow_new: { email: true } })
+  const prefer = (preferences: object) =>
+    all.as(all.bob, 'PUT', '/v1/notifications/preferences', preferences)
+  await prefer({ follow_new: { email: true } })
   return {
     ...all,
+    prefer,
     /** @returns its id */
     async notify(title: string): Promise<string> {
       const body = { user_id: all.bob.id, type: 'follow_new', title, body: 'b', data: {} }
@@ -494,6 +496,16 @@ test('notifications are mailed once when the mail server was away', async () => 
   await all.notify('word2')
   await all.pass(60)
   expect(all.mailed()).toEqual([['word1', 'word2']])
+})
+
+test('a notification of a type that was not mailed then is not mailed with a later one', async () => {
+  await using all = await startNotifying()
+  await all.prefer({ follow_new: { email: false } })
+  await all.notify('word1')
+  await all.prefer({ follow_new: { email: true } })
+  await all.notify('word2')
+  await all.pass(4)
+  expect(all.mailed()).toEqual([['word2']])
 })
 
 test('a notification is mailed although its job met a failing mail about one that is read since', async () => {

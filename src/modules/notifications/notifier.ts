@@ -45,7 +45,7 @@ export function createNotifier(core: Core, parts: NotificationParts) {
   const { store, preferences, pushTokenStore, resolveUser, mayTalk } = parts
   const { write, outbox, hub, newId, clock, afterCommit, events } = core
 
-  function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
+  function insert({ id: userId, locale }: Person, event: NotificationEvent, channels: Channels) {
     const { type, text, values, dedupeKey = null } = event
     const data = model.withStoredIds(event.data)
     const { notifications, events } = texts[locale]
@@ -53,7 +53,10 @@ export function createNotifier(core: Core, parts: NotificationParts) {
     const usual = textOf(ofType, localized({ ...data, ...values }, locale))
     const { title = usual.title, body = usual.body } = event
     const content = { userId, id: newId(), type, title, body, data, dedupeKey }
-    const row = { ...content, inApp, readAt: null, mailedAt: null, createdAt: clock.now() }
+    const { inApp, email } = channels
+    const createdAt = clock.now()
+    // Without a mail of its own it must join no later one.
+    const row = { ...content, inApp, readAt: null, mailedAt: email ? null : createdAt, createdAt }
     store.insert(row)
     return row
   }
@@ -115,7 +118,7 @@ export function createNotifier(core: Core, parts: NotificationParts) {
     if (first) return { kind: 'duplicate', row: first }
     const channels = preferences.channelsOf(userId, type)
     if (isMuted(channels)) return { kind: 'muted' }
-    const row = insert(person, event, channels.inApp)
+    const row = insert(person, event, channels)
     send(row, channels)
     if (channels.inApp && !event.isCopy) {
       const ids = { user_id: userId, notification_id: row.id }
