@@ -508,6 +508,20 @@ test('a notification of a type that was not mailed then is not mailed with a lat
   expect(all.mailed()).toEqual([['word2']])
 })
 
+test('an incoming call is not mailed after it was answered', async () => {
+  await using all = await startNotifying()
+  await all.prefer({ call_incoming: { email: true } })
+  const { token } = await all.service().issueKey(['calls'])
+  for (const state of ['ringing', 'active']) {
+    const body = { host_id: all.bob.id, guest_id: all.ada.id, state }
+    const { status } = await all.service().call('PUT', '/v1/service/calls/1', { token, body })
+    expect(status).toBe(200)
+    all.clock.advance(1_000)
+  }
+  await all.pass(4)
+  expect(all.mailed()).toEqual([])
+})
+
 test('a notification is mailed although its job met a failing mail about one that is read since', async () => {
   await using all = await startNotifying()
   const held = all.hold()

@@ -57,8 +57,7 @@ type Run = Parameters<JobHandler<'message_push'>>[1]
  *  that is repeated after a crash replace the first one on the screen. */
 export function createPushJobs(core: Core, parts: PushParts) {
   const { write, clock, log, settings, outbox, newId } = core
-  const { store, preferences, pushTokenStore, pusher, mayTalk } = parts
-  const { unreadMessages, messagePushes, hasStoppedRinging } = parts
+  const { store, preferences, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
   const inOrder = createKeyedSemaphore(1)
   const pushedSeqs = createLru<number>(rememberedPushes)
 
@@ -117,9 +116,7 @@ export function createPushJobs(core: Core, parts: PushParts) {
   function findDue(userId: string, notificationId: string) {
     const row = store.find(userId, notificationId)
     if (row?.readAt !== null || !isWanted(userId, row.type)) return undefined
-    const callId = row.type === 'call_incoming' ? row.data['call_session_id'] : undefined
-    if (callId !== undefined && hasStoppedRinging(callId, row.createdAt)) return undefined
-    return isAboutBlocked(mayTalk, userId, row) ? undefined : row
+    return isOver(parts, row) ? undefined : row
   }
 
   /** If messages are still pushed. One after `seq` has a push of its own. */
@@ -259,6 +256,13 @@ export function createPushJobs(core: Core, parts: PushParts) {
   } satisfies Partial<JobHandlers>
 }
 
+/** Its person was blocked, or its call stopped ringing. */
+function isOver({ mayTalk, hasStoppedRinging }: NotificationParts, row: NotificationRow): boolean {
+  const callId = row.type === 'call_incoming' ? row.data['call_session_id'] : undefined
+  if (callId !== undefined && hasStoppedRinging(callId, row.createdAt)) return true
+  return isAboutBlocked(mayTalk, row.userId, row)
+}
+
 const results: Record<'delivered' | 'gone' | 'unconfigured', Delivered> = {
   delivered: { state: 'sent', answer: null },
   gone: { state: 'bounced', answer: 'the device is no longer registered' },
@@ -362,7 +366,7 @@ const maxPerMail = 50
 
 export function createMailJob(core: Core, parts: NotificationParts) {
   const { write, clock, settings } = core
-  const { store, preferences, mailer, mayTalk } = parts
+  const { store, preferences, mailer } = parts
   // One job per user at a time: the first mails all notifications, and the others find none.
   const oneAtATime = createKeyedSemaphore(1)
 
@@ -384,7 +388,7 @@ export function createMailJob(core: Core, parts: NotificationParts) {
     if (!isDue(reason.type)) return { wait, person, unread: [] }
     const listed = listDue(userId, isDue)
     store.updateMailed(userId, listed, clock.now())
-    const unread = listed.filter((row) => !isAboutBlocked(mayTalk, userId, row))
+    const unread = listed.filter((row) => !isOver(parts, row))
     return { wait: 0, person, unread }
   }
 
