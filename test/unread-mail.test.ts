@@ -522,6 +522,20 @@ test('an incoming call is not mailed after it was answered', async () => {
   expect(all.mailed()).toEqual([])
 })
 
+test('a mail that failed once is listed as waiting until quiet hours end', async () => {
+  await using all = await startNotifying()
+  all.setAway(true)
+  await all.notify('word1')
+  await all.pass(4)
+  const time = (later: number) =>
+    new Date(all.clock.now() + later * minute).toISOString().slice(11, 16)
+  const body = { from: time(-5), to: time(60), time_zone: 'UTC' }
+  await all.as(all.bob, 'PUT', '/v1/users/me/quiet-hours', body)
+  await all.pass(10)
+  const states = "SELECT state FROM deliveries WHERE kind = 'notification_mail'"
+  expect(all.service().sqlite.query(states).values()).toEqual([['waiting']])
+})
+
 test('a notification is mailed although its job met a failing mail about one that is read since', async () => {
   await using all = await startNotifying()
   const held = all.hold()

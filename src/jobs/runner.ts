@@ -229,11 +229,11 @@ export function startRunner(core: Core, options: RunnerOptions) {
     return { attempts: now?.attempts ?? attempts, failure: { ...failure, runAt: now?.runAt } }
   }
 
-  function recordDelivery({ id, kind, attempts }: DueJob, { failure, delivery }: JobEnd) {
+  function recordDelivery({ id, kind, attempts }: DueJob, { again, failure, delivery }: JobEnd) {
     const state = failure?.runAt === undefined ? 'failed' : 'waiting'
     const result = { state, answer: failure?.reason ?? null, kind } as const
     if (delivery) deliveries.record({ ...result, ...delivery, id, attempts })
-    else if (attempts > 1 && !failure) deliveries.skip(id)
+    else if (attempts > 1 && !failure && again === undefined) deliveries.skip(id)
   }
 
   function failureOf({ attempts }: DueJob, error: unknown): Failure {
