@@ -146,6 +146,7 @@ export async function openService(
     log,
     state: delivery.mail,
     onRefused: (address) => accounts.noteBounce(address),
+    onAccepted: (address) => accounts.endBounce(address),
   })
   const mailer = createPlatformMailer(observed, { settings: core.settings, links, issuer })
   const { fileStorage, startMoving } = createFileStorage(connection, config, log)

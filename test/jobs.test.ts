@@ -745,6 +745,34 @@ describe('mail', () => {
     await waitFor(async () => (await bouncedAt()) === null)
   })
 
+  test('that ends the mark of a bounce is sent once, although the disk was full when it arrived', async () => {
+    let accept: (() => void) | undefined
+    await using mail = await startMailServer({
+      onRcptTo(_address, _session, callback) {
+        if (accept) return callback()
+        accept = callback
+      },
+    })
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment: { SMTP_URL: mail.url } })
+    const { sqlite, log } = service
+    await service.register()
+    sqlite.run('UPDATE users SET email_bounced_at = 1')
+    const answer = await waitFor(() => {
+      clock.advance(500)
+      return accept
+    })
+    sqlite.run('PRAGMA query_only = ON')
+    answer()
+    await waitFor(() => log().includes('the outcome of a job could not be stored yet'))
+    sqlite.run('PRAGMA query_only = OFF')
+    await waitFor(() => {
+      clock.advance(60_000)
+      return sqlite.query('SELECT 1 FROM outbox').get() === null
+    })
+    expect(mail.mails).toHaveLength(1)
+  })
+
   test('to a permanently refused unknown address is given up', async () => {
     await using mail = await startMailServer({
       onRcptTo: (_address, _session, callback) =>

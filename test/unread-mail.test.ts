@@ -536,6 +536,16 @@ test('a mail that failed once is listed as waiting until quiet hours end', async
   expect(all.service().sqlite.query(states).values()).toEqual([['waiting']])
 })
 
+test('a mail about a notification ends the mark of a bounce, too', async () => {
+  await using all = await startNotifying()
+  const { sqlite } = all.service()
+  sqlite.run('UPDATE users SET email_bounced_at = 1')
+  await all.notify('word1')
+  await all.pass(4)
+  const marked = 'SELECT email FROM users WHERE email_bounced_at IS NOT NULL'
+  expect(sqlite.query(marked).values().flat()).not.toContain(all.bob.email)
+})
+
 test('a notification is mailed although its job met a failing mail about one that is read since', async () => {
   await using all = await startNotifying()
   const held = all.hold()

@@ -194,6 +194,16 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     })
   }
 
+  /** Inside a `write`.
+   *  @returns whether the address belongs to a user */
+  function setBounce(address: string, emailBouncedAt: number | null): boolean {
+    const user = base.store.findByEmail(address)
+    if (!user) return false
+    base.store.update(user.id, { emailBouncedAt })
+    base.publishChange(user)
+    return true
+  }
+
   const recovery = createRecovery(core, parts)
   const totp = createTotp(core, parts)
   const own = { accounts, sessions, recovery, totp }
@@ -237,14 +247,11 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     },
     eventData: { 'user.created': userData, 'user.updated': userData },
     offerSetUp: accounts.offerSetUp,
-    noteBounce: (address: string) =>
-      core.write(() => {
-        const user = base.store.findByEmail(address)
-        if (!user) return false
-        base.store.update(user.id, { emailBouncedAt: core.clock.now() })
-        base.publishChange(user)
-        return true
-      }),
+    noteBounce: (address: string) => core.write(() => setBounce(address, core.clock.now())),
+    async endBounce(address: string): Promise<void> {
+      const bouncedAt = base.store.findByEmail(address)?.emailBouncedAt ?? null
+      if (bouncedAt !== null) await core.write(() => setBounce(address, null))
+    },
     /** Called inside a `write`. */
     dropPicture(userId: string): void {
       const user = base.store.find(userId)

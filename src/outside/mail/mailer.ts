@@ -44,11 +44,12 @@ type Observers = {
   state: DeliveryState
   /** @returns whether the address belongs to a user */
   onRefused: (address: string) => Promise<boolean>
+  onAccepted: (address: string) => Promise<void>
 }
 
 /** A mail to a permanently refused address of a user counts as done, because a retry cannot help. */
 export function observeMails(mailer: Mailer<SentMail>, observers: Observers): Mailer<SentMail> {
-  const { log, state, onRefused } = observers
+  const { log, state, onRefused, onAccepted } = observers
 
   async function send(mail: SentMail) {
     const { subject, messageId: message_id } = mail
@@ -56,6 +57,8 @@ export function observeMails(mailer: Mailer<SentMail>, observers: Observers): Ma
       const delivered = await mailer.send(mail)
       state.sent()
       log.debug('mail sent', { subject: withoutSecrets(subject), message_id })
+      // A failure here, as of a full disk, must not send the mail again.
+      if (delivered.state === 'sent') await onAccepted(mail.to).catch(() => {})
       return delivered
     } catch (error) {
       const answer = withoutAddresses((error as Error).message)

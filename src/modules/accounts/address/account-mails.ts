@@ -26,17 +26,8 @@ export function createMailJobs(core: Core, mailer: Mailer, parts: AccountParts) 
   const { store, oneTimeTokens, hashAddress } = parts
 
   async function send(userId: string, { deliver }: Run, mail: Mail) {
-    const { state } = await deliver({ userId, channel: 'email' }, () => mailer.send(mail))
-    const hasBounced = typeof store.find(userId)?.emailBouncedAt === 'number'
-    if (state === 'sent' && hasBounced) await write(() => endBounce(userId, mail.to))
+    await deliver({ userId, channel: 'email' }, () => mailer.send(mail))
     return undefined
-  }
-
-  function endBounce(userId: string, address: string) {
-    const user = store.find(userId)
-    if (user?.email !== address) return
-    store.update(user.id, { emailBouncedAt: null })
-    parts.publishChange(user)
   }
 
   /** False for an account that was removed since the row was read. */
