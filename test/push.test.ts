@@ -324,20 +324,25 @@ describe('a notification', () => {
     const { token } = await service.registerAs('admin')
     const set = (links: object) =>
       service.call('PATCH', '/v1/admin/settings', { token, body: { links } })
-    await set({ home: 'rooms://home' })
+    const home = 'rooms://home'
+    await set({ home })
     await notify({})
     await until(() => google.sends.length === 1)
-    await set({ ticket: 'rooms://help/{id}', notification: 'rooms://news/{id}' })
+    await set({ home, ticket: 'rooms://help/{id}', notification: 'rooms://news/{id}' })
     const { body } = await notify({})
     await notify({ type: 'support_reply', data: { ticket_id: ada.id } })
     await notify({ data: { link: 'rooms://offer' } })
-    await until(() => google.sends.length === 4)
+    const hidden = { token: ada.token, body: { broadcast: { in_app: false } } }
+    await service.call('PUT', '/v1/notifications/preferences', hidden)
+    await notify({ type: 'broadcast' })
+    await until(() => google.sends.length === 5)
     const sent = google.sends.map(
       ({ message }) => (message as { data: { link: string } }).data.link,
     )
     expect(sent.sort()).toEqual([
       `rooms://help/${ada.id}`,
-      'rooms://home',
+      home,
+      home,
       `rooms://news/${body.data[0].id}`,
       'rooms://offer',
     ])

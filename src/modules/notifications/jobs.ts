@@ -291,11 +291,11 @@ function linked(settings: Settings, page?: string) {
   return link ? { link } : {}
 }
 
-/** The page of a notification in the app: its ticket, or its own. */
-function linkOf(links: Links, { id, type, data }: Pick<NotificationRow, 'id' | 'type' | 'data'>) {
+/** The page of a notification in the app: its ticket, or its own, which a hidden one lacks. */
+function linkOf(links: Links, { id, type, data, inApp }: NotificationRow) {
   const ticketId = type === 'support_reply' ? data['ticket_id'] : undefined
   const link = ticketId === undefined ? undefined : linkTo(links, 'ticket', ticketId)
-  return link ?? linkTo(links, 'notification', id)
+  return link ?? (inApp ? linkTo(links, 'notification', id) : undefined)
 }
 
 /** Notifications with several pages lead to the first page of the app. */
