@@ -536,6 +536,22 @@ test('a mail that failed once is listed as waiting until quiet hours end', async
   expect(all.service().sqlite.query(states).values()).toEqual([['waiting']])
 })
 
+test('a mail that was given up, and is retried when all is read, is listed as skipped', async () => {
+  await using all = await startNotifying()
+  const { sqlite, registerAs } = all.service()
+  all.setAway(true)
+  await all.notify('word1')
+  sqlite.run('UPDATE outbox SET attempts = 11')
+  await all.pass(4)
+  const states = () => sqlite.query('SELECT state FROM deliveries WHERE attempts > 1').values()
+  expect(states()).toEqual([['failed']])
+  await all.as(all.bob, 'PUT', '/v1/notifications/read-all')
+  const job = sqlite.query<{ id: string }, []>('SELECT id FROM outbox WHERE dead_at > 0').get()
+  await all.as(await registerAs('admin'), 'POST', `/v1/admin/jobs/${job?.id}/retry`)
+  await all.settle()
+  expect(states()).toEqual([['skipped']])
+})
+
 test('a mail about a notification ends the mark of a bounce, too', async () => {
   await using all = await startNotifying()
   const { sqlite } = all.service()

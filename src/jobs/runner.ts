@@ -233,7 +233,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
     const state = failure?.runAt === undefined ? 'failed' : 'waiting'
     const result = { state, answer: failure?.reason ?? null, kind } as const
     if (delivery) deliveries.record({ ...result, ...delivery, id, attempts })
-    else if (attempts > 1 && !failure && again === undefined) deliveries.skip(id)
+    else if (!failure && again === undefined) deliveries.skip(id)
   }
 
   function failureOf({ attempts }: DueJob, error: unknown): Failure {
