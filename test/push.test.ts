@@ -1072,28 +1072,31 @@ describe('a chat message', () => {
     return conversationId
   }
 
-  test('to a user without a socket is pushed, shortened, with its conversation as collapse key', async () => {
-    const all = await newAda()
-    const { service, ada, google, until } = all
-    await registerDevice(service, ada, 'tablet')
-    const conversation_id = await say(all, 'x'.repeat(500))
-    await until(() => google.sends.length === 1)
-    expect(google.sends[0]?.message).toMatchObject({
-      token: 'tablet',
-      notification: { title: 'bob', body: `${'x'.repeat(239)}…` },
-      data: {
-        conversation_id,
-        message_id: expect.any(String),
-        sender_id: expect.any(String),
-        type: 'chat_message',
-      },
-      android: {
-        collapse_key: conversation_id,
-        priority: 'HIGH',
-        notification: { channel_id: 'chat_message' },
-      },
-    })
-  })
+  test.each(['x', '👍'])(
+    'of many %s to a user without a socket is pushed, shortened, with its conversation as collapse key',
+    async (letter) => {
+      const all = await newAda()
+      const { service, ada, google, until } = all
+      await registerDevice(service, ada, 'tablet')
+      const conversation_id = await say(all, letter.repeat(500))
+      await until(() => google.sends.length === 1)
+      expect(google.sends[0]?.message).toMatchObject({
+        token: 'tablet',
+        notification: { title: 'bob', body: `${letter.repeat(239)}…` },
+        data: {
+          conversation_id,
+          message_id: expect.any(String),
+          sender_id: expect.any(String),
+          type: 'chat_message',
+        },
+        android: {
+          collapse_key: conversation_id,
+          priority: 'HIGH',
+          notification: { channel_id: 'chat_message' },
+        },
+      })
+    },
+  )
 
   test.each([
     ['sender', 'bob', true],

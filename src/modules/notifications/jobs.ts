@@ -356,7 +356,7 @@ const keysOf = (data: Record<string, string>, pattern: RegExp) =>
 const longestBody = 240
 
 function shortened(text: string) {
-  const characters = [...text.slice(0, 2 * longestBody)]
+  const characters = [...text.slice(0, 2 * longestBody + 2)]
   return characters.length > longestBody
     ? `${characters.slice(0, longestBody - 1).join('')}…`
     : characters.join('')
