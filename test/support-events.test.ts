@@ -7,6 +7,7 @@ import {
   TicketViewedFrame,
 } from '../src/modules/support/model.ts'
 import { day, desk, openDesk } from './support/desk.ts'
+import { waitFor } from './support/wait.ts'
 
 /** A desk with sockets of Ada and Root that requested support events. */
 async function openSockets() {
@@ -46,6 +47,34 @@ describe('a socket with support events', () => {
     expect(ticket).toEqual((await d.list()).data[0])
     expect(ticket.waiting_since).toBeNull()
   })
+
+  test.each([
+    ['DELETE', '', 200],
+    ['POST', '/purge', 404],
+  ])(
+    '%s …%s: gets each ticket of the removed person as an admin, then %p',
+    async (method, path, status) => {
+      await using sockets = await openSockets()
+      const { d, root } = sockets
+      const ids: string[] = []
+      for (let n = 0; n < 27; n++) {
+        ids.unshift((await d.open()).id)
+        await d.answer(ids[0] ?? '')
+      }
+      await root.settled()
+      root.frames.length = 0
+      await d.service.call(method, `/v1/admin/users/${d.ada.id}${path}`, { token: d.root.token })
+      await waitFor(() => {
+        d.clock.advance(500)
+        return root.frames.length >= ids.length
+      })
+      const told = root.frames.map(({ ticket }) => [ticket.id, ticket.user.email])
+      expect(told).toEqual(ids.map((id) => [id, undefined]))
+      const [id] = ids
+      const { token } = d.root
+      expect((await d.service.call('GET', `${desk}/${id}`, { token })).status).toBe(status)
+    },
+  )
 
   test('gets changes of a ticket: its owner in the form of their list, admins in that of the desk', async () => {
     await using sockets = await openSockets()

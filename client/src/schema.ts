@@ -4561,7 +4561,7 @@ export interface ServerFrames {
     ticket: DeskTicketListItem
   }
   /**
-   * With `events=support`: a ticket changed. Owners and admins get different fields.
+   * With `events=support`: a ticket changed, or is gone when it is read again. Owners and admins get different fields.
    */
   ticket_updated:
     | {

@@ -334,7 +334,8 @@ export const TicketViewedFrame = Type.Object(
 export type TicketViewedFrame = Static<typeof TicketViewedFrame>
 
 const EitherUpdatedFrame = Type.Union([OwnTicketUpdatedFrame, TicketUpdatedFrame], {
-  description: 'With `events=support`: a ticket changed. Owners and admins get different fields.',
+  description:
+    'With `events=support`: a ticket changed, or is gone when it is read again. Owners and admins get different fields.',
 })
 
 export const serverFrames: ServerFrames = {

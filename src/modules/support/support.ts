@@ -16,7 +16,7 @@ import * as model from './model.ts'
 import { supportRoutes } from './routes.ts'
 import { createSearchStore, type SearchStore } from './search-store.ts'
 import { createTicketService } from './service.ts'
-import { createTicketStore, type TicketStore } from './store.ts'
+import { createTicketStore, type TicketRow, type TicketStore } from './store.ts'
 import { type Attach, createTicketChanges, type TicketChangesMaker } from './ticket-changes.ts'
 
 declare module '../../db/audit-trail.ts' {
@@ -61,7 +61,7 @@ export type SupportParts = Neighbours & {
 
 type AnsweredField = 'subject' | 'body' | 'answer'
 
-const endedAtOnce = 25
+const publishedAtOnce = 25
 const purgedAtOnce = 5
 
 export function createSupport(core: Core, neighbours: Neighbours) {
@@ -82,19 +82,25 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     return { ticket: views.deskTicketListItemView(item), ...said }
   }
 
-  /** The removed owner waits for nothing. */
-  function endWaiting(userId: string): string | undefined {
-    const waiting = store.listWaiting(userId, endedAtOnce)
-    for (const { id, updatedAt } of waiting) {
-      store.update(id, { waitingSince: null, inboxDueAt: null, updatedAt })
+  /** A removed owner waits for nothing, and has no name. */
+  function ownerRemoved(some: TicketRow[]) {
+    for (const { id, waitingSince, updatedAt } of some) {
+      if (waitingSince !== null) {
+        store.update(id, { waitingSince: null, inboxDueAt: null, updatedAt })
+      }
       changes.publishUpdate(id)
     }
-    return waiting.at(-1)?.id
+  }
+
+  /** Whoever reads the ticket again after its last frame finds that it is gone. */
+  function remove(ticket: TicketRow) {
+    changes.publishUpdate(ticket.id)
+    store.delete(ticket).forEach(detach)
   }
 
   function purge(userId: string) {
     const some = store.listOfUser(userId, { limit: purgedAtOnce, offset: 0 })
-    for (const ticket of some) store.delete(ticket).forEach(detach)
+    some.forEach(remove)
     const last = some.at(-1)?.id
     return last === undefined ? undefined : { last, count: some.length }
   }
@@ -149,14 +155,19 @@ export function createSupport(core: Core, neighbours: Neighbours) {
         each: tickets.exportTickets,
       },
     },
-    forget: endWaiting,
-    erase: endWaiting,
+    forget: (userId) => ownerRemoved(store.listWaiting(userId, publishedAtOnce)),
+    erase(userId, _, after) {
+      const before = after === undefined ? undefined : Number(after)
+      const some = store.listOfUser(userId, { limit: publishedAtOnce, offset: 0, before })
+      ownerRemoved(some)
+      return some.at(-1)?.userSeq.toString()
+    },
     aging: {
       forget(before, _, done) {
         // A ticket has hundreds of messages.
         const [ticket] = store.listOld(before, 1)
         if (!ticket) return undefined
-        store.delete(ticket).forEach(detach)
+        remove(ticket)
         forgetReplies(ticket.userId, ticket.id)
         return { ...done, count: done.count + 1 }
       },
