@@ -62,6 +62,7 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
           body,
           attachments: files.map((file_url) => ({ file_url })),
         }),
+      close: (id: string) => call('POST', `/v1/support/tickets/${id}/close`),
       notices: async (): Promise<string[]> =>
         (await call('GET', '/v1/notifications')).body.data.map(
           ({ type }: { type: string }) => type,
@@ -671,6 +672,23 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     const { status, history, waiting_since } = await show(id)
     expect([status, history, waiting_since]).toEqual(['open', [], expect.any(String)])
     expect(await iris.notices()).toEqual([])
+  })
+
+  testAtLength('a ticket that its owner closes before a resolve is sent stays closed', async () => {
+    const gil = await customer('Gil')
+    const id = await gil.open('Settled already')
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('Settled already?')
+    await page.keyboard.press('e')
+    const offer = page.getByText('Resolved · Settled already')
+    // It stays while it is pointed at.
+    await offer.hover()
+    await gil.close(id)
+    await offer.waitFor({ state: 'hidden' })
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('set the status to “Closed”')
+    expect(await show(id)).toMatchObject({ status: 'closed', history: [{ to: 'closed' }] })
+    expect(await gil.notices()).toEqual([])
   })
 
   testAtLength('where single keys are off, Tab and Space select a ticket', async () => {

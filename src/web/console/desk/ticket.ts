@@ -126,7 +126,7 @@ function accept(ticket: DeskTicket) {
   refreshSoon(countsRoute, {})
 }
 
-type Held = { sendNow: () => Promise<unknown>; noteMessages: (ticket: DeskTicketListItem) => void }
+type Held = { sendNow: () => Promise<unknown>; follow: (ticket: DeskTicketListItem) => void }
 const held = new Map<string, Held>()
 
 /** Sends a held change of a ticket now, so that what follows comes after it. */
@@ -135,7 +135,7 @@ export const sendHeld = async (id: string): Promise<void> => {
 }
 
 /** Resolves a ticket once its undo is no longer offered: the owner's notice cannot be taken back. */
-function resolveHeld({ id, subject, message_count: seen }: DeskTicketListItem) {
+function resolveHeld({ id, subject, status: before, message_count: seen }: DeskTicketListItem) {
   const takeBack = show(id, { status: 'resolved' })
   const forget = () => {
     held.delete(id)
@@ -147,13 +147,16 @@ function resolveHeld({ id, subject, message_count: seen }: DeskTicketListItem) {
     endOffer()
     return sent
   }
-  /** A message of the owner reopens a resolved ticket. Resolving it afterwards would hide the message, so it stays open. */
-  function noteMessages({ message_count, last_message, user }: DeskTicketListItem) {
-    if (sent || last_message.is_admin || message_count <= seen) return
+  /** A message of the owner reopens a resolved ticket. Resolving it afterwards would hide the message, so it stays open. A
+   *  ticket that its owner or a colleague closes meanwhile stays closed. */
+  function follow({ status, message_count, last_message, user }: DeskTicketListItem) {
+    const isAnswered = !last_message.is_admin && message_count > seen
+    const isClosed = status === 'closed' && before !== 'closed'
+    if (sent || !(isAnswered || isClosed)) return
     sent = Promise.resolve()
     undo.work()
     endOffer()
-    toast(fill(words.composer.wrote, { names: user.display_name }))
+    if (isAnswered) toast(fill(words.composer.wrote, { names: user.display_name }))
   }
   const undo = {
     label: words.undo,
@@ -162,7 +165,7 @@ function resolveHeld({ id, subject, message_count: seen }: DeskTicketListItem) {
       takeBack()
     },
   }
-  held.set(id, { sendNow: sendHeldNow, noteMessages })
+  held.set(id, { sendNow: sendHeldNow, follow })
   beforeLeaving.add(sendHeldNow)
   const endOffer = toast(changedText({ status: 'resolved' }, subject), {
     undo,
@@ -214,7 +217,7 @@ const isOfDesk = (ticket: object): ticket is DeskTicketListItem => 'user' in tic
 for (const event of ['ticket_created', 'ticket_updated'] as const) {
   client.on(event, ({ ticket }) => {
     if (!isOfDesk(ticket)) return
-    held.get(ticket.id)?.noteMessages(ticket)
+    held.get(ticket.id)?.follow(ticket)
     patchItem(listRoute, ticket.id, ticket)
     forget(listRoute)
     patchTicket(ticket.id, (before) => ({ ...before, ...ticket }))
