@@ -691,6 +691,24 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     expect(await gil.notices()).toEqual([])
   })
 
+  testAtLength('a waiting ticket that is set in progress goes on waiting meanwhile', async () => {
+    const id = await (await customer('Abe')).open('Still waiting')
+    await page.goto(`${pages.base}/console/desk?q=waiting`)
+    await row('Still waiting').locator('a').click()
+    await said('Still waiting?')
+    const held = Promise.withResolvers<void>()
+    await page.route(`**${tickets}/${id}`, async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await page.keyboard.press('p')
+    await page.getByRole('button', { name: 'Status: In progress' }).waitFor()
+    expect(await row('Still waiting').getAttribute('class')).toContain('waiting')
+    held.resolve()
+    await said('set the status to “In progress”')
+    await page.unrouteAll()
+  })
+
   testAtLength('where single keys are off, Tab and Space select a ticket', async () => {
     await (await customer('Tabea')).open('By Tab')
     await page.evaluate("localStorage.setItem('hostline shortcuts', 'off')")

@@ -75,8 +75,9 @@ export function withPending<T extends DeskTicketListItem>(ticket: T): T {
 
 function optimisticFields(change: Change): Partial<DeskTicketListItem> {
   const { status, priority, category, assignee_id } = change
+  const isSettled = status === 'resolved' || status === 'closed'
   return {
-    ...(status && { status, ...(status !== 'open' && { waiting_since: null }) }),
+    ...(status && { status, ...(isSettled && { waiting_since: null }) }),
     ...(priority && { priority }),
     ...(category && { category }),
     ...(assignee_id !== undefined && { assignee: assigneeOf(assignee_id) }),
