@@ -709,6 +709,19 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await page.unrouteAll()
   })
 
+  testAtLength('a text that is too long is refused whole, not cut', async () => {
+    const id = await (await customer('Max')).open('Long text')
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('Long text?')
+    const field = page.getByRole('textbox', { name: 'Reply' })
+    await field.focus()
+    await page.keyboard.insertText('a '.repeat(5_001))
+    await button('Send').click()
+    await page.getByText('at most 10000 characters').waitFor()
+    expect(await field.inputValue()).toHaveLength(10_002)
+    await field.fill('')
+  })
+
   testAtLength('where single keys are off, Tab and Space select a ticket', async () => {
     await (await customer('Tabea')).open('By Tab')
     await page.evaluate("localStorage.setItem('hostline shortcuts', 'off')")

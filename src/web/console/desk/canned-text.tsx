@@ -65,7 +65,6 @@ export function CannedText(props: TextProps) {
         aria-controls={slash && id}
         aria-activedescendant={slash && found[active] && `${id}-${active}`}
         placeholder={placeholder}
-        maxLength={10_000}
         readOnly={isReadOnly}
         value={text}
         onInput={(event) => {

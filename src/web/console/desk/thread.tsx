@@ -265,7 +265,6 @@ const edit = ({ ticketId, note }: NoteProps) =>
         label={texts.console.desk.composer.internalNote}
         name="body"
         rows={8}
-        maxLength={10_000}
         defaultValue={note.body}
         required
       />
