@@ -722,6 +722,27 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await field.fill('')
   })
 
+  testAtLength('what came while a tab was closed for good shows once it reconnects', async () => {
+    const pam = await customer('Pam')
+    const id = await pam.open('Too many tabs')
+    const tab = await page.context().newPage()
+    let end = () => {}
+    await tab.routeWebSocket(/\/chat\/ws/, (socket) => {
+      socket.connectToServer()
+      end = () => socket.close({ code: 4409 })
+    })
+    await tab.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await tab.getByRole('log').getByText('Too many tabs?').waitFor()
+    await tab.getByText('Live').waitFor()
+    end()
+    const reconnect = tab.getByRole('button', { name: 'Reconnect' }).first()
+    await reconnect.waitFor()
+    await pam.write(id, 'Did you miss this?')
+    await reconnect.click()
+    await tab.getByRole('log').getByText('Did you miss this?').waitFor()
+    await tab.close()
+  })
+
   testAtLength('where single keys are off, Tab and Space select a ticket', async () => {
     await (await customer('Tabea')).open('By Tab')
     await page.evaluate("localStorage.setItem('hostline shortcuts', 'off')")

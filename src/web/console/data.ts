@@ -429,7 +429,8 @@ function catchUp() {
 let wasLost = false
 client.on('status', ({ status }) => {
   if (status === 'open' && wasLost) catchUp()
-  wasLost = status === 'waiting' || (status !== 'open' && wasLost)
+  const isLost = status === 'waiting' || (status === 'closed' && user.value !== undefined)
+  wasLost = isLost || (status === 'connecting' && wasLost)
 })
 client.on('resync', catchUp)
 addEventListener('online', () => {
