@@ -36,9 +36,10 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
 
   /** A user who opens tickets and writes into them. */
   async function customer(name: string, displayName = name) {
-    const { token } = await pages.register(name, displayName)
+    const { id, token } = await pages.register(name, displayName)
     const call = pages.as(token)
     return {
+      id,
       /** @returns the address of the file */
       async upload(name: string, type: string, bytes: Uint8Array<ArrayBuffer>): Promise<string> {
         const headers = {
@@ -708,6 +709,24 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await said('set the status to “In progress”')
     await page.unrouteAll()
   })
+
+  testAtLength(
+    'a purged ticket leaves the screen, and its list tells that it changed',
+    async () => {
+      const bad = await customer('Bad')
+      const id = await bad.open('Purged')
+      await admin('POST', `${tickets}/${id}/messages`, { body: 'Never again.' })
+      await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+      await said('Never again.')
+      await page.getByText('Live').waitFor()
+      const trusted = await pages.trusted(pages.admin.email)
+      expect((await trusted('POST', `/v1/admin/users/${bad.id}/purge`)).status).toBe(202)
+      await page.getByText('It is not here any more').waitFor()
+      expect(await page.getByText('Never again.', { exact: true }).count()).toBe(1)
+      await button('Changed · Show').click()
+      await row('Purged').waitFor({ state: 'detached' })
+    },
+  )
 
   testAtLength('a text that is too long is refused whole, not cut', async () => {
     const id = await (await customer('Max')).open('Long text')

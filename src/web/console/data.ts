@@ -192,7 +192,9 @@ async function read<T>(entry: Entry<T>): Promise<void> {
     entry.state.value = { data, error: undefined, isLoading: false, isStale: false }
   } catch (error) {
     if (signal.aborted) return
-    const { data } = entry.state.peek()
+    // What was deleted is not shown any longer.
+    const isGone = error instanceof ApiError && error.code === 'not_found'
+    const data = isGone ? undefined : entry.state.peek().data
     entry.state.value = { data, error, isLoading: false, isStale: data !== undefined }
   } finally {
     if (entry.reading === reading) {
@@ -235,6 +237,14 @@ export function refreshSoon<R extends ReadRoute>(route: R, input: Input<R>): voi
   entry.isDue = true
   if (entry.watches.size === 0 || Date.now() - entry.readAt < tickMilliseconds) return
   setTimeout(() => entry.isDue && readWhenDue(entry), soonMilliseconds)
+}
+
+/** Lists of the route that have this item become stale: it may be gone. */
+export function markStale(route: ListedRoute, id: string): void {
+  for (const { state } of lists[route]?.values() ?? []) {
+    const isThere = state.peek().data?.items.some((item) => idOf(item) === id)
+    if (isThere) state.value = { ...state.peek(), isStale: true }
+  }
 }
 
 /** Forgets the data of the route that are not shown. */

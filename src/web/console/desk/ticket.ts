@@ -5,6 +5,7 @@ import { fill, texts } from '../../kit/texts.tsx'
 import { toast, toastError } from '../../kit/toast.tsx'
 import {
   forget,
+  markStale,
   mutate,
   patch,
   patchItem,
@@ -224,6 +225,8 @@ for (const event of ['ticket_created', 'ticket_updated'] as const) {
     patchTicket(ticket.id, (before) => ({ ...before, ...ticket }))
     refreshTicket(ticket.id)
     refreshSoon(countsRoute, {})
+    // The tickets of a removed owner may be purged.
+    if (ticket.user.email === undefined) markStale(listRoute, ticket.id)
   })
 }
 
