@@ -762,6 +762,28 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await tab.close()
   })
 
+  testAtLength('a ticket that has left the list and comes back is not selected', async () => {
+    const sue = await customer('Sue')
+    const [id, other] = [await sue.open('Comes back'), await sue.open('Stays')]
+    for (const one of [id, other]) {
+      await admin('PATCH', `${tickets}/${one}`, { category: 'account' })
+    }
+    await page.goto(`${pages.base}/console/desk?category=account`)
+    for (const subject of ['Comes back', 'Stays']) {
+      await page.getByRole('checkbox', { name: `Select ${subject}` }).click()
+    }
+    await page.getByText('2 tickets selected').waitFor()
+    await admin('POST', `${tickets}/${id}/messages`, { body: 'Answered.' })
+    await page.getByRole('button', { name: /1 gone · Show/ }).click()
+    await page.getByText('1 ticket selected').waitFor()
+    await sue.write(id, 'Once more.')
+    await page.getByRole('button', { name: /1 new · Show/ }).click()
+    await row('Comes back').waitFor()
+    await page.getByText('1 ticket selected').waitFor()
+    expect(await page.getByRole('checkbox', { name: 'Select Comes back' }).isChecked()).toBe(false)
+    await page.keyboard.press('Escape')
+  })
+
   testAtLength('where single keys are off, Tab and Space select a ticket', async () => {
     await (await customer('Tabea')).open('By Tab')
     await page.evaluate("localStorage.setItem('hostline shortcuts', 'off')")

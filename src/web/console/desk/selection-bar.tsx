@@ -30,6 +30,10 @@ export type Selection = {
 export function useSelection(items: DeskTicketListItem[]): Selection {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
   const last = useRef<string>(undefined)
+  const tickets = items.filter(({ id }) => ids.has(id))
+  useEffect(() => {
+    if (tickets.length < ids.size) setIds(new Set(tickets.map(({ id }) => id)))
+  }, [tickets.length, ids.size])
 
   function rangeTo(id: string): string[] {
     const ends = [last.current, id].map((end) => items.findIndex((item) => item.id === end))
@@ -46,7 +50,7 @@ export function useSelection(items: DeskTicketListItem[]): Selection {
   }
 
   return {
-    tickets: items.filter(({ id }) => ids.has(id)),
+    tickets,
     has: (id) => ids.has(id),
     toggle,
     keepOnly: (kept) => setIds(new Set(kept)),
