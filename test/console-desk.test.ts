@@ -784,6 +784,22 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await page.keyboard.press('Escape')
   })
 
+  testAtLength('a colleague who was hired meanwhile is named, and can be assigned', async () => {
+    const id = await (await customer('Ned')).open('For a colleague')
+    const tab = await page.context().newPage()
+    await tab.clock.install()
+    await tab.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await tab.getByRole('log').getByText('For a colleague?').waitFor()
+    const { id: assignee_id } = await pages.createAdmin('zac@example.com')
+    await admin('PATCH', `${tickets}/${id}`, { assignee_id })
+    await tab.getByText('assigned this to somebody').waitFor()
+    await tab.clock.fastForward(61_000)
+    await tab.getByText('assigned this to zac').waitFor()
+    await tab.getByRole('button', { name: 'Assignee: zac' }).click()
+    await tab.getByRole('option', { name: 'zac' }).waitFor()
+    await tab.close()
+  })
+
   testAtLength('where single keys are off, Tab and Space select a ticket', async () => {
     await (await customer('Tabea')).open('By Tab')
     await page.evaluate("localStorage.setItem('hostline shortcuts', 'off')")

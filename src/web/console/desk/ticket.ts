@@ -250,11 +250,12 @@ export const admins = signal<Admin[]>([])
 
 export function useAdmins(): void {
   const query = { role: 'admin', disabled: false } as const
-  const list = useList('GET /v1/admin/users', { query }, { limit: 100 })
+  // No frame tells of a new colleague.
+  const list = useList('GET /v1/admin/users', { query }, { limit: 100, every: 60 })
   useEffect(() => {
     admins.value = list.items
     if (list.hasMore) list.loadMore()
-  }, [list.items.length, list.hasMore])
+  }, [list.data])
 }
 
 export function nameOfAdmin(id: string): string {
