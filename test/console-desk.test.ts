@@ -1024,6 +1024,23 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await expectWholeWords(page)
   })
 
+  testAtLength('the words beside a note are whole where its hint is long', async () => {
+    const id = await (await customer('Zita')).open('En français')
+    page = await pages.openConsole()
+    const speak = (language: string) =>
+      page.evaluate(`localStorage.setItem('hostline language of console', '${language}')`)
+    await speak('fr')
+    for (const width of [1280, 320]) {
+      await page.setViewportSize({ width, height: 640 })
+      await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+      await said('En français?')
+      await page.keyboard.press('n')
+      await page.getByText('Visible des administrateurs seulement').waitFor()
+      await expectWholeWords(page)
+    }
+    await speak('en')
+  })
+
   testAtLength('a time stands after a name that is written from right to left', async () => {
     const other = await pages.createAdmin('amal@example.com')
     await (await pages.trusted(other.email))('PATCH', '/v1/users/me', { display_name: 'أمل' })
