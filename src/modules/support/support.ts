@@ -92,15 +92,13 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     }
   }
 
-  /** Whoever reads the ticket again after its last frame finds that it is gone. */
-  function remove(ticket: TicketRow) {
-    changes.publishUpdate(ticket.id)
-    store.delete(ticket).forEach(detach)
-  }
-
   function purge(userId: string) {
     const some = store.listOfUser(userId, { limit: purgedAtOnce, offset: 0 })
-    some.forEach(remove)
+    for (const ticket of some) {
+      // Whoever reads it again after its last frame finds that it is gone.
+      changes.publishUpdate(ticket.id)
+      store.delete(ticket).forEach(detach)
+    }
     const last = some.at(-1)?.id
     return last === undefined ? undefined : { last, count: some.length }
   }
@@ -167,7 +165,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
         // A ticket has hundreds of messages.
         const [ticket] = store.listOld(before, 1)
         if (!ticket) return undefined
-        remove(ticket)
+        store.delete(ticket).forEach(detach)
         forgetReplies(ticket.userId, ticket.id)
         return { ...done, count: done.count + 1 }
       },
