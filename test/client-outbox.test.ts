@@ -501,6 +501,20 @@ test('uploads a refused file again, and sends it with a new key', async () => {
   expect(await sending).toMatchObject({ type: 'file', file_size: 4 })
 })
 
+test('refuses a file that is gone, and sends the next message', async () => {
+  await using chat = await startChat()
+  const { client, proxy, conversationId } = chat
+  const gone = Object.assign(new Blob(['plan']), {
+    slice: () => gone,
+    arrayBuffer: () => Promise.reject(new DOMException('gone', 'NotFoundError')),
+  })
+  proxy.onNext('/v1/files', networkError)
+  const file = client.sendFile(conversationId, gone)
+  const text = client.send(conversationId, { body: 'after it' })
+  expect(await refusalOf(file)).toMatchObject({ name: 'NotFoundError' })
+  expect(await text).toMatchObject({ body: 'after it' })
+})
+
 test('drops a message whose signal is aborted, and sends the next', async () => {
   await using chat = await startChat()
   const { client, proxy, conversationId, messagesPath } = chat

@@ -234,20 +234,26 @@ export function createClient(options: ClientOptions) {
       { body = '', client_id = null, ...options }: FileOptions = {},
     ): Promise<Message> {
       const { name = bytes.name, type = bytes.type, signal } = options
-      const shown = {
+      const draft = {
+        type: 'file' as const,
+        body,
+        client_id,
         file_url: '',
         file_name: name ?? null,
         file_size: bytes.size,
         file_type: type,
       }
-      const draft = { type: 'file' as const, body, client_id, ...shown }
       return send(conversationId, draft, {
         signal,
-        prepare: async ({ client_id }, signal) => ({
-          conversation_id: conversationId,
-          client_id,
-          message: fileMessage(await api.files.upload(bytes, { ...options, signal }), body),
-        }),
+        async prepare(queued, signal) {
+          const uploading = api.files.upload(bytes, { ...options, signal })
+          const file = await uploading.catch(async (error) => {
+            // Browsers report a file that is gone as a failure of the network, until it is read.
+            await bytes.slice(0, 1).arrayBuffer?.()
+            throw error
+          })
+          return { ...queued, message: fileMessage(file, body) } as QueuedMessage // as it is queued
+        },
       })
     },
     /** Replies to one's own ticket exactly once, like `send`. */

@@ -67,8 +67,8 @@ function sendByXhr(request: Xhr, url: string, options: FileRequest): Promise<Res
       onMoved()
       onProgress?.(loaded, total)
     }
-    request.onload = () => resolve()
-    request.onerror = () => reject(new TypeError('the network failed'))
+    request.onload = resolve
+    request.onerror = reject
     request.onabort = () => reject(reasonOf(signal))
     request.send(bytes)
   })
@@ -77,7 +77,7 @@ function sendByXhr(request: Xhr, url: string, options: FileRequest): Promise<Res
 
 function responseOf(request: Xhr) {
   const lines = [...request.getAllResponseHeaders().matchAll(/^(.+?): (.*?)\r?$/gm)]
-  const headers = lines.map(([, name = '', value = '']): [string, string] => [name, value])
+  const headers = lines.map(([, ...pair]) => pair as [string, string]) // both groups
   return new Response(request.responseText, { status: request.status, headers })
 }
 
