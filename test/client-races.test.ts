@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { createClient, memoryStorage } from '../client/src/client.ts'
+import { linkSignals } from '../client/src/waiting.ts'
 import { ada, bob, clientsOfFile, pageStorage, refusalOf, sessionKey } from './support/clients.ts'
 import { refusal } from './support/fault-proxy.ts'
 import { createTestTimers } from './support/timers.ts'
-import { waitFor } from './support/wait.ts'
+import { waitFor, waitOut } from './support/wait.ts'
 
 const { startChat } = clientsOfFile()
 
@@ -229,4 +230,12 @@ test('handlers are called once, or not any more', async () => {
   client.off('status', removed)
   await client.connect()
   expect(heard).toEqual(['connecting'])
+})
+
+test('progress that comes after the end of an upload starts no timer', async () => {
+  const deadline = linkSignals([], 1)
+  deadline.release()
+  deadline.start()
+  await waitOut(20)
+  expect(deadline.isOver()).toBe(false)
 })

@@ -28,10 +28,11 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
 export function linkSignals(signals: (AbortSignal | undefined)[], milliseconds?: number) {
   const controller = new AbortController()
   let isOver = false
+  let isReleased = false
   let timer: ReturnType<typeof setTimeout> | undefined
   const start = () => {
     clearTimeout(timer)
-    if (milliseconds === undefined) return
+    if (isReleased || milliseconds === undefined) return
     timer = setTimeout(() => {
       isOver = true
       controller.abort()
@@ -44,10 +45,11 @@ export function linkSignals(signals: (AbortSignal | undefined)[], milliseconds?:
     signal: controller.signal,
     /** Whether the time is over. */
     isOver: () => isOver,
-    /** Starts the time again. */
+    /** Starts the time again, unless it is released: the last progress of an upload may come later. */
     start,
     release() {
       clearTimeout(timer)
+      isReleased = true
       for (const forget of forgets) forget()
     },
   }
