@@ -627,6 +627,20 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
+  testAtLength('an undo leaves what a colleague has set since', async () => {
+    const id = await (await customer('Udo')).open('Set twice')
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('Set twice?')
+    await page.keyboard.press('3')
+    // It stays while it is pointed at.
+    await page.getByText('Priority: High · Set twice').hover()
+    await admin('PATCH', `${tickets}/${id}`, { priority: 'urgent' })
+    await said('set the priority to “Urgent”')
+    await button('Undo').click()
+    await page.getByText('Priority: Urgent · Set twice').waitFor()
+    expect((await show(id)).priority).toBe('urgent')
+  })
+
   testAtLength('a late undo changes its own ticket and does not switch to another', async () => {
     const ida = await customer('Ida')
     const id = await ida.open('Late undo')

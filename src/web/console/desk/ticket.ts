@@ -4,6 +4,7 @@ import type { Body, DeskTicket, DeskTicketListItem } from '../../../../client/sr
 import { fill, texts } from '../../kit/texts.tsx'
 import { toast, toastError } from '../../kit/toast.tsx'
 import {
+  dataOf,
   forget,
   markStale,
   mutate,
@@ -179,7 +180,9 @@ function resolveHeld({ id, subject, status: before, message_count: seen }: DeskT
  *  @returns false when nothing was changed */
 export async function changeWithUndo(item: DeskTicketListItem, change: Change): Promise<boolean> {
   const before = undoOf(item, change)
-  if (JSON.stringify(before) === JSON.stringify(change)) return false
+  const isMade = (ticket: DeskTicketListItem) =>
+    JSON.stringify(undoOf(ticket, change)) === JSON.stringify(change)
+  if (isMade(item)) return false
   if (change.status === 'resolved') {
     resolveHeld(item)
     return true
@@ -190,7 +193,12 @@ export async function changeWithUndo(item: DeskTicketListItem, change: Change): 
     toastError(error)
     return false
   }
-  const takeBack = () => void changeTicket(item.id, before).catch(toastError)
+  function takeBack() {
+    const present = dataOf(detailRoute, inputOf(item.id))
+    // What a colleague has set since stays.
+    if (present && !isMade(present)) toast(changedText(undoOf(present, change), item.subject))
+    else void changeTicket(item.id, before).catch(toastError)
+  }
   toast(changedText(change, item.subject), { undo: { label: words.undo, work: takeBack } })
   return true
 }
