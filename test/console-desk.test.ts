@@ -814,6 +814,25 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await tab.close()
   })
 
+  testAtLength('the badge counts a ticket although it could not be read when it came', async () => {
+    const tab = await page.context().newPage()
+    await tab.clock.install()
+    await tab.goto(`${pages.base}/console/account`)
+    await tab.getByText('Live').waitFor()
+    const badge = tab.getByRole('link', { name: /^Desk/ }).locator('.badge')
+    await badge.waitFor()
+    const before = Number(await badge.textContent())
+    await tab.route('**/support/counts', (route) => route.fulfill({ status: 503, body: '{}' }))
+    const failed = tab.waitForResponse('**/support/counts')
+    await (await customer('Joe')).open('Uncounted')
+    await tab.clock.fastForward(2_000)
+    await failed
+    await tab.unroute('**/support/counts')
+    await tab.clock.fastForward(61_000)
+    await waitFor(async () => Number(await badge.textContent()) === before + 1)
+    await tab.close()
+  })
+
   testAtLength('where single keys are off, Tab and Space select a ticket', async () => {
     await (await customer('Tabea')).open('By Tab')
     await page.evaluate("localStorage.setItem('hostline shortcuts', 'off')")

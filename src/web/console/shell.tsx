@@ -134,7 +134,8 @@ export function Shell() {
 
 /** Reads what waits, for badges and the title of the tab. */
 function useAttention() {
-  useQuery(tickets, {}, { inBackground: true })
+  // After each frame, too; but that read may fail.
+  useQuery(tickets, {}, { every: 60, inBackground: true })
   // No frame says that a colleague has resolved one.
   useQuery(reports, openQuery, { every: 60, inBackground: true })
   useQuery(system, {}, { every: 300 })
