@@ -385,6 +385,27 @@ describe('unsubscribing', () => {
 })
 
 test.each([
+  [451, '4.7.1 come back later'],
+  [550, '5.1.1 no such mailbox'],
+])(
+  'a preview that the mail server refuses with %d was not mailed',
+  async (responseCode, message) => {
+    const refusal = Object.assign(new Error(message), { responseCode })
+    await using refusing = await startMailServer({
+      onRcptTo: (_address, _session, callback) => callback(refusal),
+    })
+    await using refused = await startService({ environment: { SMTP_URL: refusing.url } })
+    const { token } = await refused.registerAs('admin')
+    const body = { kind: 'confirm', lang: 'en', send: true }
+    const answer = await refused.call('POST', `${path}/texts/preview`, { token, body })
+    expect([answer.status, answer.body.error.details]).toEqual([
+      400,
+      { send: expect.stringContaining(message) },
+    ])
+  },
+)
+
+test.each([
   ['#ffffff', '#000000'],
   ['#767676', '#000000'],
   ['#757575', '#ffffff'],

@@ -3,7 +3,7 @@ import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import type { ShownSettings } from '../../db/settings-store.ts'
 import { hour } from '../../lib/clock.ts'
-import { invalidField } from '../../lib/errors.ts'
+import { failureMessage, invalidField } from '../../lib/errors.ts'
 import { type Locale, locales, texts } from '../../lib/i18n.ts'
 import { SlidingWindow } from '../../lib/limits.ts'
 import {
@@ -18,7 +18,7 @@ import {
 } from '../../lib/mail-texts.ts'
 import type { PreferenceType } from '../../lib/vocabulary.ts'
 import { inPlatformStyle } from '../../outside/mail/face.ts'
-import type { Mailer } from '../../outside/mail/mailer.ts'
+import type { Mail, Mailer } from '../../outside/mail/mailer.ts'
 import { type MailItem, ownerMessageItem, renderMail } from '../../outside/mail/templates.ts'
 import type { MailTextPreviewRequest } from './model.ts'
 
@@ -59,6 +59,12 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
       : renderMail(face, kind, values, texts)
   }
 
+  /** @throws Error with the reason for the operator */
+  async function sendNow(mail: Mail): Promise<void> {
+    const { state, answer } = await mailer.send(mail)
+    if (state === 'bounced') throw new Error(answer ?? state)
+  }
+
   return {
     list: () =>
       mailKinds.map((kind) => ({
@@ -70,7 +76,7 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
         ) as Record<Locale, MailText>, // one for each of them
       })),
 
-    /** @throws validation_error (`send`) for a command · rate_limited */
+    /** @throws validation_error (`send`: a command, or the mail was not accepted) · rate_limited */
     async preview(request: PreviewRequest, by: By) {
       const { kind, lang } = request
       const { id = '' } = by.actor
@@ -80,7 +86,8 @@ export function createMailPreviews(core: Core, { mailer, findUser }: PreviewPart
       if (request.send) {
         if (!admin) throw invalidField('send', 'invalid')
         sent.mustTake(sentPerHour, clock.now())
-        await mailer.send({ ...content, face })
+        const failure = await failureMessage(sendNow({ ...content, face }))
+        if (failure !== undefined) throw invalidField('send', 'not_mailed', failure)
         const target = { type: 'setting', id: 'texts' } as const
         const details = { kind, lang }
         await write(() => audit.record({ action: 'mail_text_sent', ...by, target, details }))
