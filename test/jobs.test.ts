@@ -549,6 +549,23 @@ describe('mail', () => {
     },
   )
 
+  test('to an invented person is skipped', async () => {
+    await using mail = await startMailServer()
+    const clock = createTestClock()
+    await using service = await startService({
+      clock,
+      environment: { SMTP_URL: mail.url, DEMO: 'true' },
+    })
+    const body = { subject: 'a', body: 'b', answer: 'c' }
+    const { left } = (await service.call('POST', '/demo/people', { body })).body
+    const states = service.sqlite.query('SELECT user_id, state FROM deliveries')
+    await waitFor(() => {
+      clock.advance(60_000)
+      return states.get() !== null
+    })
+    expect([states.values(), mail.mails]).toEqual([[[left.user.id, 'skipped']], []])
+  })
+
   test('a bounce and its end are events, which the platform can follow', async () => {
     const refusal = Object.assign(new Error('5.1.1 no such user'), { responseCode: 550 })
     let answer: Error | null = refusal
