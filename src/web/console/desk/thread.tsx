@@ -10,7 +10,7 @@ import { FileLink } from '../../kit/file-link.tsx'
 import { askForm, moveFocus, useFocusWhenLost } from '../../kit/form.tsx'
 import { dayHeading } from '../../kit/format.ts'
 import { isNearEnd, useKeptPlace } from '../../kit/kept-place.ts'
-import { texts } from '../../kit/texts.tsx'
+import { fill, texts } from '../../kit/texts.tsx'
 import { TimeOfDay, Times } from '../../kit/time.tsx'
 import { mutate } from '../data.ts'
 import { user } from '../session.ts'
@@ -18,7 +18,6 @@ import { useFoundWords } from './found-words.ts'
 import { admins, nameOfAdmin, patchTicket } from './ticket.ts'
 import {
   type Change,
-  changeText,
   type Entry,
   type Message,
   type Note,
@@ -29,6 +28,7 @@ import {
 import { filter } from './views.ts'
 
 const words = texts.console.desk
+const { changes } = words
 
 type ThreadProps = {
   ticket: DeskTicket
@@ -189,9 +189,30 @@ function Files({ of: files }: { of: Message['attachments'] }) {
 function ChangeView({ change }: { change: Change }) {
   return (
     <p class="change small soft">
-      {changeText(change, nameOfAdmin)} · <TimeOfDay at={change.at} />
+      {changeText(change)} · <TimeOfDay at={change.at} />
     </p>
   )
+}
+
+/** A sentence about a change. Automatic changes have no actor. */
+function changeText({ field, to, actor }: Change): string {
+  if (field === 'assignee') return assignmentText(to, actor)
+  const { statuses: status, priorities: priority, categories: category } = texts.tickets
+  const names: Record<string, string> = { status, priority, category }[field]
+  const value = names[to ?? ''] ?? ''
+  // Only the status changes automatically.
+  if (actor.type === 'system') return fill(changes.autoStatus, { value })
+  return fill(changes[field], { name: actor.display_name, value })
+}
+
+function assignmentText(to: string | null, actor: Change['actor']) {
+  const value = to === null ? '' : nameOfAdmin(to)
+  if (actor.type === 'system') {
+    return fill(to === null ? changes.autoUnassigned : changes.autoAssigned, { value })
+  }
+  const { assigned, taken, unassigned } = changes
+  const text = to === null ? unassigned : actor.id === to ? taken : assigned
+  return fill(text, { name: actor.display_name, value })
 }
 
 type MetaProps = { at: string; editedAt?: string | undefined; children: ComponentChildren }

@@ -1,5 +1,4 @@
 import type { DeskTicket } from '../../../../client/src/client.ts'
-import { fill, texts } from '../../kit/texts.tsx'
 
 export type Message = DeskTicket['messages'][number]
 export type Note = DeskTicket['notes'][number]
@@ -83,27 +82,4 @@ export const withoutNote = (ticket: DeskTicket, noteId: string): DeskTicket => (
 function mergedById<T extends { id: string }>(...lists: T[][]): T[] {
   const byId = new Map(lists.flat().map((item) => [item.id, item]))
   return [...byId.values()].sort((a, b) => compare(a.id, b.id))
-}
-
-const { changes } = texts.console.desk
-
-/** A sentence about a change. Automatic changes have no actor. */
-export function changeText({ field, to, actor }: Change, nameOf: (id: string) => string): string {
-  if (field === 'assignee') return assignmentText(to, actor, nameOf)
-  const { statuses: status, priorities: priority, categories: category } = texts.tickets
-  const names: Record<string, string> = { status, priority, category }[field]
-  const value = names[to ?? ''] ?? ''
-  // Only the status changes automatically.
-  if (actor.type === 'system') return fill(changes.autoStatus, { value })
-  return fill(changes[field], { name: actor.display_name, value })
-}
-
-function assignmentText(to: string | null, actor: Change['actor'], nameOf: (id: string) => string) {
-  const value = to === null ? '' : nameOf(to)
-  if (actor.type === 'system') {
-    return fill(to === null ? changes.autoUnassigned : changes.autoAssigned, { value })
-  }
-  const { assigned, taken, unassigned } = changes
-  const text = to === null ? unassigned : actor.id === to ? taken : assigned
-  return fill(text, { name: actor.display_name, value })
 }
