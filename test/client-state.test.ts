@@ -66,9 +66,8 @@ test('a listener that throws changes no state, and the others are called', async
       throw new Error('of the app')
     })
     inbox.subscribe(() => shown.push(inbox.getSnapshot().status))
-    await waitFor(() => inbox.getSnapshot().status !== 'loading')
+    await waitFor(() => shown.includes('ready'))
     expect(inbox.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
-    expect(shown.at(-1)).toBe('ready')
     expect(reported).toContainEqual(new Error('of the app'))
     inbox.close()
   } finally {
