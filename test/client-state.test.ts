@@ -69,6 +69,7 @@ test('a listener that throws changes no state, and the others are called', async
     inbox.subscribe(() => shown.push(inbox.getSnapshot().status))
     await waitFor(() => shown.includes('ready'))
     expect(inbox.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+    expect(shown.at(-1)).toBe('ready')
     expect(reported).toContainEqual(new Error('of the app'))
     inbox.close()
   } finally {

@@ -252,7 +252,7 @@ export function createClient(options: ClientOptions) {
             await bytes.slice(0, 1).arrayBuffer?.()
             throw error
           })
-          return { ...queued, message: fileMessage(file, body) } as QueuedMessage // as it is queued
+          return { ...queued, message: fileMessage(file, body) } as QueuedMessage // with a message it is one
         },
       })
     },

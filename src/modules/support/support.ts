@@ -95,7 +95,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   function purge(userId: string) {
     const some = store.listOfUser(userId, { limit: purgedAtOnce, offset: 0 })
     for (const ticket of some) {
-      // Whoever reads it again after its last frame finds that it is gone.
+      // A reader of this last frame finds the ticket gone.
       changes.publishUpdate(ticket.id)
       store.delete(ticket).forEach(detach)
     }

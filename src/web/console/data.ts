@@ -192,7 +192,7 @@ async function read<T>(entry: Entry<T>): Promise<void> {
     entry.state.value = { data, error: undefined, isLoading: false, isStale: false }
   } catch (error) {
     if (signal.aborted) return
-    // What was deleted is not shown any longer.
+    // Deleted data are not shown any longer.
     const isGone = error instanceof ApiError && error.code === 'not_found'
     const data = isGone ? undefined : entry.state.peek().data
     entry.state.value = { data, error, isLoading: false, isStale: data !== undefined }

@@ -195,7 +195,7 @@ export async function changeWithUndo(item: DeskTicketListItem, change: Change): 
   }
   function takeBack() {
     const present = dataOf(detailRoute, inputOf(item.id))
-    // What a colleague has set since stays.
+    // A colleague's later value stays.
     if (present && !isMade(present)) toast(changedText(undoOf(present, change), item.subject))
     else void changeTicket(item.id, before).catch(toastError)
   }
