@@ -488,6 +488,23 @@ describe('removing an account', () => {
     ])
   })
 
+  test('keeps the name out of notifications that come after it', async () => {
+    await using full = await startFull()
+    const { service, ada, bob } = full
+    const { token } = await service.issueKey()
+    await leave(full, bob)
+    const data = { follower_id: bob.id, follower_name: 'Roberto' }
+    const event = { user_id: ada.id, type: 'follow_new', title: 'Roberto is here', data }
+    await service.call('POST', '/v1/service/notifications', { token, body: event })
+    const { body } = await service.call('GET', '/v1/notifications', { token: ada.token })
+    expect(body.data[0]).toMatchObject({
+      title: 'New follower',
+      body: 'Somebody follows you now.',
+      data: { follower_id: bob.id },
+    })
+    expect(placesOf(service, 'Roberto')).toEqual([])
+  })
+
   test('removes the name from announcements, also while they arrive', async () => {
     await using full = await startFull()
     const { service, ada, root } = full

@@ -544,6 +544,20 @@ describe('a slow upload', () => {
     await waitFor(() => filesIn(own).length === 0)
   })
 
+  test('whose owner leaves meanwhile is refused, which is no failure of the disk', async () => {
+    await using own = await startService()
+    const person = await own.register()
+    const { body, end } = twoPieces()
+    const answer = upload(own, person, body)
+    await waitFor(() => filesIn(own).length === 1)
+    const leaving = { token: person.token, body: { password: 'correct horse' } }
+    expect((await own.call('DELETE', '/v1/users/me', leaving)).status).toBe(204)
+    await waitFor(() => filesIn(own).length === 0)
+    end()
+    expect((await answer).status).toBe(401)
+    expect(own.log()).not.toContain('cannot be stored')
+  })
+
   test('is dropped after a day, also one interrupted by a crash', async () => {
     const clock = createTestClock()
     await using own = await startService({ clock })

@@ -226,8 +226,8 @@ const mutations: Mutation[] = [
   {
     name: 'removed users are named in notifications',
     file: 'src/modules/notifications/notifier.ts',
-    from: 'const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data',
-    to: 'const { ...data } = row.data',
+    from: 'const { follower_name: _, guest_name: __, host_name: ___, ...left } = data',
+    to: 'const { ...left } = data',
   },
 ]
 

@@ -247,6 +247,8 @@ export function createFileService(core: Core, parts: FileParts) {
         // deletes the row after a day.
         const { id } = reserved
         await write(() => remove(id)).catch(() => thumbnails.delete(id, false).catch(() => {}))
+        // The removal of the account also takes away the bytes of its uploads.
+        reauthorize()
         refuse(error)
       }
     },

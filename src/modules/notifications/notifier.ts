@@ -56,9 +56,23 @@ export function createNotifier(core: Core, parts: NotificationParts) {
     const { inApp, email } = channels
     const createdAt = clock.now()
     // Without a mail of its own it must join no later one.
-    const row = { ...content, inApp, readAt: null, mailedAt: email ? null : createdAt, createdAt }
+    const full = { ...content, inApp, readAt: null, mailedAt: email ? null : createdAt, createdAt }
+    const named = model.personKeys.flatMap((key) => data[key] ?? [])
+    // The job that erases names may have run already.
+    const row = named.some(store.isRemoved) ? { ...full, ...withoutNames(full, locale) } : full
     store.insert(row)
     return row
+  }
+
+  /** Texts of broadcasts contain no names. */
+  function withoutNames({ type, data }: Pick<NotificationRow, 'type' | 'data'>, locale: Locale) {
+    const { follower_name: _, guest_name: __, host_name: ___, ...left } = data
+    const known = knownType(type)
+    const usual =
+      known === 'broadcast'
+        ? {}
+        : textOf(texts[locale].notifications[known], localized(left, locale))
+    return { data: left, ...usual }
   }
 
   function show(row: NotificationRow) {
@@ -151,16 +165,9 @@ export function createNotifier(core: Core, parts: NotificationParts) {
     notify,
     peopleOf,
 
-    /** Texts of broadcasts contain no names. */
     eraseName(row: NotificationRow): void {
-      const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data
       const { locale = 'en' } = store.findPerson(row.userId) ?? {}
-      const type = knownType(row.type)
-      const usual =
-        type === 'broadcast'
-          ? {}
-          : textOf(texts[locale].notifications[type], localized(data, locale))
-      store.updateTexts({ ...row, data, ...usual })
+      store.updateTexts({ ...row, ...withoutNames(row, locale) })
     },
 
     forgetReplies(userId: string, ticketId: string): void {

@@ -78,6 +78,9 @@ export function createNotificationStore(orm: Orm) {
 
   return {
     findPerson: (id: string) => person().get({ id }),
+    isRemoved: (id: string): boolean =>
+      orm.$client.query('SELECT 1 FROM users WHERE id = ? AND deleted_at IS NOT NULL').get(id) !==
+      null,
     insert: prepareInsert(orm.$client, notifications),
     find: (userId: string, id: string): NotificationRow | undefined =>
       orm.select().from(notifications).where(own(userId, id)).get(),
