@@ -501,6 +501,22 @@ describe('an address that a stranger registered first', () => {
     expect((await service.call('POST', '/v1/auth/login', { body: login })).status).toBe(200)
   })
 
+  test('shows its owner neither their devices nor what they did', async () => {
+    const thief = await service.register()
+    const headers = { 'user-agent': 'Browser of a stranger' }
+    const login = { email: thief.email, password }
+    await service.call('POST', '/v1/auth/login', { body: login, headers })
+    await feed('PATCH', `/users/${thief.id}`, { email_verified: true })
+    const path = `/v1/service/users/${thief.id}/sessions`
+    const owner = (await service.call('POST', path, { token: logins.token })).body
+    const token = owner.access_token
+    const { body } = await service.call('GET', '/v1/users/me/export', { token })
+    expect(body.sessions).toMatchObject([{ user_agent: null }])
+    expect(body.audit_log.map(({ action }: { action: string }) => action)).toEqual([
+      'data_exported',
+    ])
+  })
+
   test('loses their sockets as well', async () => {
     await using own = await startService({ listen: true })
     const { token } = await own.issueKey()

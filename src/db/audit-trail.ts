@@ -162,7 +162,8 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       const found = orm.selectDistinct({ ip }).from(auditLog).where(which).all()
       return found.flatMap((row) => row.ip ?? [])
     },
-    eachBy: (userId: string) => eachOf(orm, auditLog, 'id', eq(auditLog.actorId, userId)),
+    eachBy: (userId: string, from: string) =>
+      eachOf(orm, auditLog, 'id', and(eq(auditLog.actorId, userId), gte(auditLog.id, from))),
     /** Replaces addresses with keyed hashes, the only update that the triggers allow: the rows stay as evidence. */
     erase(userId: string, limit: number, after = ''): string | undefined {
       const hashAddress = loadAddressHash(orm)

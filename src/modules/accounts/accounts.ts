@@ -116,11 +116,15 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     const user = base.store.find(id)
     return user?.deletedAt === null ? { user: managedView(user) } : undefined
   }
+  /** Earlier ids belong to the registrant, who may be another person. */
+  const adoptionOf = (userId: string) =>
+    core.audit.findLatest('account_adopted', [userId])?.id ?? ''
   const ownLists: Module['exports'] = {
     sessions: {
       description: 'The logins of the person.',
       item: model.Session,
-      each: (userId) => sessionStore.each(userId).map((row) => model.sessionView(row, '')),
+      each: (userId) =>
+        sessionStore.each(userId, adoptionOf(userId)).map((row) => model.sessionView(row, '')),
     },
     pending_addresses: {
       description: 'New addresses that the person has not confirmed yet.',
@@ -135,7 +139,7 @@ export async function createAccounts(core: Core, neighbours: Neighbours) {
     audit_log: {
       description: 'The actions of the person.',
       item: model.OwnAuditEntry,
-      each: (userId) => core.audit.eachBy(userId).map(model.ownAuditView),
+      each: (userId) => core.audit.eachBy(userId, adoptionOf(userId)).map(model.ownAuditView),
     },
   }
   const exportedLists = Object.assign({}, ownLists, ...others.map((module) => module.exports))

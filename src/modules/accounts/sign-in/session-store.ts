@@ -1,4 +1,4 @@
-import { and, between, eq, gt, inArray, isNotNull, isNull } from 'drizzle-orm'
+import { and, between, eq, gt, gte, inArray, isNotNull, isNull } from 'drizzle-orm'
 import type { Core } from '../../../core.ts'
 import { pushTokens, refreshTokens, sessions } from '../../../db/schema.ts'
 import {
@@ -119,7 +119,8 @@ export function createSessionStore({ orm, clock, config }: Core) {
     findToken: (hash: string) => token.get(hash) ?? undefined,
     list: (userId: string, range: ListRange): Listing<SessionRow> =>
       listById(orm, range, { id: sessions.id, which: live(userId) }),
-    each: (userId: string) => eachOf(orm, sessions, 'id', eq(sessions.userId, userId)),
+    each: (userId: string, from: string) =>
+      eachOf(orm, sessions, 'id', and(eq(sessions.userId, userId), gte(sessions.id, from))),
     /** False when it belongs to another user or has already ended. */
     revoke: (id: string, userId: string): boolean =>
       revoke.run(clock.now(), id, userId).changes > 0,
