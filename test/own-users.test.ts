@@ -531,12 +531,14 @@ describe('an address that a stranger registered first', () => {
     const thief = await service.register()
     const { token } = thief
     const night = { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' }
+    const device = { token: `device of ${thief.id}`, platform: 'ios' }
     const [adopted, ...running] = await Promise.all([
       feed('PATCH', `/users/${thief.id}`, { email_verified: true }),
+      service.call('POST', '/v1/notifications/push-tokens', { token, body: device }),
       service.call('PATCH', '/v1/users/me', { token, body: { display_name: 'Thief' } }),
       service.call('PUT', '/v1/users/me/quiet-hours', { token, body: night }),
     ])
-    expect([adopted.status, ...running.map(({ status }) => status)]).toEqual([200, 401, 401])
+    expect([adopted.status, ...running.map(({ status }) => status)]).toEqual([200, 401, 401, 401])
     const row = 'SELECT display_name, quiet_hours FROM users WHERE id = ?'
     const [name] = thief.email.split('@')
     expect(service.sqlite.query(row).values(thief.id)).toEqual([[name ?? '', null]])

@@ -30,7 +30,7 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
       (type) => [type, channelsOf(userId, type)] as const,
     )
 
-  /** A request may have been running while its user was deleted. Called inside a `write`.
+  /** The user may have been deleted since the request began. Called inside a `write`.
    *  @throws session_ended */
   function mustBePresent(userId: string): void {
     if (!store.findPerson(userId)) throw new AppError('session_ended')
@@ -39,7 +39,6 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
   return {
     channelsOf,
     list,
-    mustBePresent,
     /** @throws validation_error for a type that cannot be switched off in the app · session_ended (the user was deleted) */
     async update(userId: string, changes: PreferenceChanges) {
       const refused = changes.filter(

@@ -28,6 +28,13 @@ export function createPushTokenStore({ orm, clock }: Pick<Core, 'orm' | 'clock'>
 
   return {
     ...rowsOf(orm, pushTokens),
+    isSessionLive: (sessionId: string): boolean =>
+      orm.$client
+        .query(
+          `SELECT 1 FROM sessions s JOIN users u ON u.id = s.user_id
+           WHERE s.id = ? AND s.revoked_at IS NULL AND u.disabled_at IS NULL`,
+        )
+        .get(sessionId) !== null,
     findByHash: (tokenHash: string): PushTokenRow | undefined =>
       orm.select().from(pushTokens).where(eq(pushTokens.tokenHash, tokenHash)).get(),
     findLive(userId: string, id: string): PushTokenRow | undefined {

@@ -1,5 +1,5 @@
 import type { Core } from '../../core.ts'
-import { invalidField } from '../../lib/errors.ts'
+import { AppError, invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { getById } from '../../lib/ids.ts'
 import { type PushPlatform, serviceOf, targetOf } from '../../outside/push/pusher.ts'
@@ -14,7 +14,7 @@ const maxPerUser = 25
 
 export function createPushTokens(core: Core, parts: NotificationParts) {
   const { config, write, newId, clock, outbox } = core
-  const { pushTokenStore: store, preferences, isAllowedEndpoint } = parts
+  const { pushTokenStore: store, isAllowedEndpoint } = parts
 
   function mustBePushable({ token, platform }: Device) {
     const target = targetOf(token, platform)
@@ -39,7 +39,8 @@ export function createPushTokens(core: Core, parts: NotificationParts) {
 
   function upsert(device: Device): PushTokenRow {
     const { userId, sessionId, token, platform } = device
-    preferences.mustBePresent(userId)
+    // It may have ended since the request began.
+    if (!store.isSessionLive(sessionId)) throw new AppError('session_ended')
     const service = serviceOf(targetOf(token, platform), config.webPushHosts)
     const tokenHash = sha256(token)
     const now = clock.now()
@@ -62,7 +63,7 @@ export function createPushTokens(core: Core, parts: NotificationParts) {
 
   return {
     /** Registers a device. Idempotent. A device of another user moves to this one.
-     *  @throws validation_error (`token`: not an endpoint of a push service) · session_ended (the user was deleted) */
+     *  @throws validation_error (`token`: not an endpoint of a push service) · session_ended */
     async register(device: Device): Promise<PushTokenRow> {
       mustBePushable(device)
       return write(() => upsert(device))
