@@ -102,6 +102,8 @@ describe('--env-file', () => {
     ["# a comment\n; another\n\n PUBLIC_URL='https://c.example' ", 'https://c.example'],
     ['PUBLIC_URL=https://d.\\\nexample', 'https://d.example'],
     ['PUBLIC_URL=https://e.example\nDEMO=false', 'https://e.example'],
+    [`FILE='{\n "key": "a\\n"\n}'\nPUBLIC_URL = https://f.example`, 'https://f.example'],
+    [`FILE="a\n\\"b"\n# a \\\nPUBLIC_URL=https://g.example`, 'https://g.example'],
   ])('is read as systemd reads it: %j', async (content, expected) => {
     expect((await check(content)).out).toContain(`configuration: ${expected}`)
   })

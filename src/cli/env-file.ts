@@ -42,23 +42,24 @@ function readText(path: string): string {
 }
 
 // https://www.freedesktop.org/software/systemd/man/systemd.exec.html, EnvironmentFile
+const line =
+  /^\s*(?:[#;].*|([A-Za-z_]\w*)[^\S\n]*=[^\S\n]*('[^']*'\s*?|"(?:[^"\\]|\\[\s\S])*"\s*?|(?:[^\\\n]|\\[\s\S])*)|(.+))$/gm
+
 function parse(text: string, path: string): Environment {
-  const lines = text.replaceAll(/\\\r?\n/g, '').split(/\r?\n/)
-  const assignments = lines.map((line) => line.trim()).filter((line) => !/^([#;]|$)/.test(line))
-  return Object.fromEntries(
-    assignments.map((line) => {
-      const [, name, value = ''] = /^([A-Za-z_]\w*)=(.*)$/.exec(line) ?? []
-      if (name === undefined)
-        throw new StartError(`${path}: "${line.split(/[\s=]/, 1)[0]}" is no assignment`)
-      return [name, unquoted(value.trim())]
-    }),
-  )
+  const environment: Environment = {}
+  for (const [, name, value = '', other] of text.matchAll(line)) {
+    if (other !== undefined)
+      throw new StartError(`${path}: "${other.split(/[\s=]/, 1)[0]}" is no assignment`)
+    if (name !== undefined) environment[name] = unquoted(value.trim())
+  }
+  return environment
 }
 
 function unquoted(value: string): string {
   const [, single] = /^'([^']*)'$/.exec(value) ?? []
   if (single !== undefined) return single
-  const [, double] = /^"((?:[^"\\]|\\.)*)"$/.exec(value) ?? []
+  const joined = value.replaceAll(/\\\r?\n/g, '')
+  const [, double] = /^"((?:[^"\\]|\\.)*)"$/s.exec(joined) ?? []
   if (double !== undefined) return double.replaceAll(/\\(["\\$`])/g, '$1')
-  return value.replaceAll(/\\(.)/g, '$1')
+  return joined.replaceAll(/\\(.)/g, '$1')
 }
