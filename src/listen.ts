@@ -1,7 +1,5 @@
 import { statSync } from 'node:fs'
-import type { createApp } from './app.ts'
 import type { Core } from './core.ts'
-import { idleTimeoutSeconds } from './http/body.ts'
 import {
   type Certificate,
   ciphers,
@@ -11,7 +9,6 @@ import {
 } from './http/certificate.ts'
 import { isoTime } from './lib/clock.ts'
 import { StartError } from './lib/errors.ts'
-import type { Channel } from './realtime/channel.ts'
 
 export const stopDeadlineMilliseconds = 10_000
 /** Until then no machine of a pair serves. Downloads and uploads can be repeated on the next one. */
@@ -19,43 +16,46 @@ export const handOverDeadlineMilliseconds = 2_000
 const stopPollMilliseconds = 5
 const certificatePollMilliseconds = 10_000
 
-type App = ReturnType<typeof createApp>
-type Server = NonNullable<App['server']>
-/** `onFatal` is called when the port is lost. */
-type Parts = { app: App; channel: Channel; onFatal: (error: unknown) => void }
+type Server = Stoppable & Pick<Bun.Server<unknown>, 'port' | 'pendingWebSockets'>
+type ServerOptions = {
+  port: number
+  hostname: string
+  reusePort: false
+  development: false
+  tls?: Bun.TLSOptions
+}
+export type ListenParts = {
+  open: (options: ServerOptions) => Server
+  /** Called when the port is lost. */
+  onFatal: (error: unknown) => void
+}
 
 /** Listens until `stop`. Reloads the certificate when its files change.
  *  @throws StartError with one line for the operator */
-export function listen({ config, clock, log }: Core, { app, channel, onFatal }: Parts) {
+export function listen(
+  { config, clock, log }: Pick<Core, 'config' | 'clock' | 'log'>,
+  { open: openServer, onFatal }: ListenParts,
+) {
   const { host, tls } = config
   let port = config.port
   let servers: Server[] = []
   let certificate: Certificate | undefined
   let loadedFingerprint = ''
   let reportedFailure: string | undefined
+  let isStopped = false
 
   function open() {
     const pem = certificate && { cert: certificate.cert, key: certificate.key, ciphers }
+    const common = { port, hostname: host, reusePort: false, development: false } as const
     try {
-      // The framework's `listen` would make the handler twice, with a garbage collection each.
-      app.server = Bun.serve({
-        port,
-        hostname: host,
-        reusePort: false,
-        development: false,
-        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-        idleTimeout: idleTimeoutSeconds,
-        websocket: channel.handlers,
-        fetch: app.fetch,
-        ...(pem && { tls: pem }),
-      })
+      const server = openServer({ ...common, ...(pem && { tls: pem }) })
+      servers.push(server)
+      port = server.port ?? port
     } catch (cause) {
       throw new StartError(`cannot listen on ${host}:${port}: ${advice(cause as Error, host)}`, {
         cause,
       })
     }
-    servers.push(app.server)
-    port = app.server.port ?? port
   }
 
   function load(files: TlsFiles) {
@@ -102,16 +102,17 @@ export function listen({ config, clock, log }: Core, { app, channel, onFatal }: 
     port,
     reloadCertificate(): void {
       reportedFailure = undefined
-      if (tls) renew(tls)
+      if (tls && !isStopped) renew(tls)
     },
     async stop(deadlineMilliseconds: number) {
+      isStopped = true
       stopWatching()
       await stopServers(servers, deadlineMilliseconds)
     },
   }
 }
 
-type Stoppable = Pick<Server, 'stop' | 'pendingRequests'>
+type Stoppable = Pick<Bun.Server<unknown>, 'stop' | 'pendingRequests'>
 
 export async function stopServers(
   servers: Stoppable[],

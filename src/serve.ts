@@ -12,9 +12,10 @@ import { createDiskStorage } from './files/disk.ts'
 import { createS3Storage, startMovingFiles } from './files/s3.ts'
 import { type FileStorage, filesDirectory } from './files/storage.ts'
 import { refusalOfToken } from './http/bearer.ts'
+import { idleTimeoutSeconds } from './http/body.ts'
 import { listenForCommands } from './http/command-socket.ts'
 import { createRequestLog } from './http/request-log.ts'
-import { serveStandby } from './http/standby-server.ts'
+import { createStandbyHandler } from './http/standby-server.ts'
 import { createDeliveryStore } from './jobs/delivery-store.ts'
 import { createForgetting } from './jobs/forgetting.ts'
 import { createOutbox } from './jobs/outbox.ts'
@@ -26,7 +27,7 @@ import { createEvents } from './lib/events.ts'
 import { freeBytesAt } from './lib/free-space.ts'
 import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
-import { listen, stopDeadlineMilliseconds, stopServers } from './listen.ts'
+import { type ListenParts, listen, stopDeadlineMilliseconds, stopServers } from './listen.ts'
 import { createMetrics } from './metrics.ts'
 import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/sign-in/passwords.ts'
@@ -77,7 +78,8 @@ export type Substitutes = {
   /** Replaces the daily quota, which tests with many tickets would exceed. */
   ticketsPerDay?: number
   isAllowedPushEndpoint?: (endpoint: string) => boolean
-  onStandby?: () => void
+  /** Called once a standby listens. */
+  onStandby?: (reloadCertificate: () => void) => void
   verifyReplica?: () => Promise<void>
   resolveHost?: ResolveHost
 }
@@ -425,11 +427,7 @@ export async function serve(
   substitutes: Substitutes = {},
   isStandby = false,
 ) {
-  const exitWith = (reason: string) => (error: unknown) => {
-    log.error(`${reason}: stopping at once`, { error })
-    process.exit(1)
-  }
-  const onDiskFailure = exitWith('the disk failed to store data')
+  const onDiskFailure = exitWith(log, 'the disk failed to store data')
   const replica =
     config.replica &&
     (await joinAsNode(config, log, { settings: config.replica, isStandby, ...substitutes }))
@@ -440,13 +438,24 @@ export async function serve(
     log.error('no link for the first admin could be created, because writes fail', { error })
     return undefined
   })
-  const onFatal = exitWith('the port could not be opened again with the renewed certificate')
-  const listener = await Promise.try(() => listen(core, { app, channel, onFatal })).catch(
-    async (error: unknown) => {
-      await service.close()
-      throw error
+  const parts: ListenParts = {
+    // The framework's `listen` would make the handler twice, with a garbage collection each.
+    open(options) {
+      app.server = Bun.serve({
+        ...options,
+        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+        idleTimeout: idleTimeoutSeconds,
+        websocket: channel.handlers,
+        fetch: app.fetch,
+      })
+      return app.server
     },
-  )
+    onFatal: exitWith(log, portLost),
+  }
+  const listener = await Promise.try(() => listen(core, parts)).catch(async (error: unknown) => {
+    await service.close()
+    throw error
+  })
 
   const commands = listenForCommands(app, config.dataDir)
   replica?.serve()
@@ -471,6 +480,13 @@ export async function serve(
   }
 }
 
+const portLost = 'the port could not be opened again with the renewed certificate'
+
+const exitWith = (log: Log, reason: string) => (error: unknown) => {
+  log.error(`${reason}: stopping at once`, { error })
+  process.exit(1)
+}
+
 type NodeOptions = Pick<Substitutes, 'onStandby'> & {
   settings: NonNullable<Config['replica']>
   isStandby: boolean
@@ -486,12 +502,15 @@ function joinAsNode(config: Config, log: Log, { settings, isStandby, onStandby }
       const metrics = createMetrics(build, systemClock)
       metrics.readReplica(stats)
       metrics.readMachine(config)
-      const server = serveStandby({ config, version, metrics })
-      log.info(`hostline ${build} is a standby and listens on ${config.host}:${server.port}`)
-      onStandby?.()
+      const fetch = createStandbyHandler({ config, version, metrics })
+      const open: ListenParts['open'] = (options) => Bun.serve({ ...options, fetch })
+      const onFatal = exitWith(log, portLost)
+      const listener = listen({ config, clock: systemClock, log }, { open, onFatal })
+      log.info(`hostline ${build} is a standby and listens on ${config.host}:${listener.port}`)
+      onStandby?.(listener.reloadCertificate)
       return async () => {
         metrics.stop()
-        await server.stop(true)
+        await listener.stop(0)
       }
     },
     onFenced({ message }) {

@@ -6,6 +6,7 @@ import { makeCertificate } from './support/certificate.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { startNode } from './support/nodes.ts'
 import { startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { tools } from './support/tools.ts'
@@ -65,6 +66,21 @@ describe.skipIf(!openssl)('a certificate', () => {
     const still = await fetch(`${base}/healthz`, { tls: { rejectUnauthorized: false } })
     expect(still.status).toBe(200)
     expect(await server.kill('SIGTERM')).toBe(0)
+  })
+
+  test('of a standby is reloaded on SIGHUP, too', async () => {
+    install('old')
+    using directory = temporaryDirectory()
+    const bucket = 's3://KEY:SECRET@127.0.0.1:9/away?tls=off'
+    const options = { dataDir: directory.path, bucket, args: ['standby'], environment }
+    await using node = await startNode(options)
+    await node.says('is a standby')
+    expect(await shownName(node.base)).toBe('old')
+    install('new')
+    node.signal('SIGHUP')
+    await node.says('the certificate was renewed')
+    expect(await shownName(node.base)).toBe('new')
+    expect(await node.end('SIGTERM')).toBe(0)
   })
 
   test('is tried again until it can be read, with one line for each reason', async () => {

@@ -48,7 +48,10 @@ async function run(config: Config, terminal: Terminal, isStandby: boolean) {
   const { NOTIFY_SOCKET, WATCHDOG_USEC } = terminal.environment
   const notify = openNotify(NOTIFY_SOCKET)
   const substitutes = {
-    onStandby: () => reportReady(notify, WATCHDOG_USEC),
+    onStandby(reloadCertificate: () => void) {
+      reload = reloadCertificate
+      reportReady(notify, WATCHDOG_USEC)
+    },
     verifyReplica: () => verifyBeside(config.dataDir, terminal.environment),
   }
   const running = await Promise.race([serve(config, log, substitutes, isStandby), stopped])
