@@ -144,6 +144,24 @@ test('an inbox has no hole after an outage in which much has happened', async ()
   inbox.close()
 })
 
+test('a conversation that another device took out of the archive during an outage can be reached', async () => {
+  await using chat = await startChat()
+  const { client } = chat
+  const talks = await gather(chat, 34)
+  const oldest = talks[0]?.id ?? ''
+  await client.connect()
+  await client.conversations.archive(oldest)
+  const inbox = await readyInbox(client)
+  await loadAll(inbox)
+  await loseChannel(chat)
+  await client.conversations.unarchive(oldest)
+  await gather(chat, 3, 'late')
+  await regainChannel(chat)
+  await waitFor(() => inbox.getSnapshot().items.length > 34)
+  await expectAll(client, await loadAll(inbox))
+  inbox.close()
+})
+
 test('a row of a later page that changes is shown with its page', async () => {
   await using chat = await startChat()
   const [known] = await gather(chat, 35)

@@ -163,7 +163,8 @@ export function openList<T extends Row, More extends object>(
     const further = known.filter(
       (row) => hasMore && last && !newest.has(row.id) && order(row, last) >= 0,
     )
-    if (further.length === 0) cursor = pagination.cursor
+    // Another device may have taken a conversation out of the archive, to a place among them.
+    if (further.length === 0 || !isOldestFirst) cursor = pagination.cursor
     beforeGap = undefined
     show([...data, ...further], { hasMore: cursor !== null })
   }
