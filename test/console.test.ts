@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { openProfile } from './support/browser.ts'
 import { hostline } from './support/command.ts'
 import { testAtLength } from './support/faults.ts'
 import { choose, expectAccessible, password, startPages } from './support/pages.ts'
@@ -68,6 +69,24 @@ describe.skipIf(!tools.chromium)('the console', () => {
       await page.goto(`${pages.base}/console`)
     },
   )
+
+  testAtLength('console and demo work in a browser that forbids storage', async () => {
+    await using profile = await openProfile()
+    const forbidding = await profile.newPage()
+    await forbidding.addInitScript(() => {
+      const get = () => {
+        throw new DOMException('denied', 'SecurityError')
+      }
+      for (const name of ['localStorage', 'sessionStorage']) {
+        Object.defineProperty(globalThis, name, { get, configurable: true })
+      }
+    })
+    await forbidding.goto(`${pages.base}/demo`)
+    await forbidding.getByRole('heading').first().waitFor()
+    await forbidding.goto(`${pages.base}/console`)
+    await pages.logIn(forbidding)
+    await forbidding.getByText('Live').waitFor()
+  })
 
   test('a user who is no admin is refused, and a wrong password shows an error', async () => {
     const { email } = await pages.register('Nina')

@@ -11,7 +11,6 @@ const theme = signal<Theme>(themes.find((known) => known === stored) ?? 'auto')
 
 effect(() => {
   document.documentElement.dataset['theme'] = theme.value
-  localStorage.setItem(key, theme.value)
 })
 
 export function ThemeSelect() {
@@ -23,6 +22,7 @@ export function ThemeSelect() {
       options={themes.map((name) => [name, words.themes[name]])}
       choose={(chosen) => {
         theme.value = chosen
+        localStorage.setItem(key, chosen)
       }}
     />
   )
