@@ -180,6 +180,29 @@ describe('catching up over the socket', () => {
     expect(messageIds(ada)).toHaveLength(150)
   })
 
+  test('sends a message only once it is on the disk, after the frames of earlier commits', async () => {
+    let disk = Promise.resolve()
+    await using service = await startService({ listen: true, sync: () => disk })
+    const { a, b, conversationId } = await service.pair()
+    const path = `/v1/chat/conversations/${conversationId}/read`
+    const since = (await service.say(a, conversationId, 'one')).body.id
+    const end = Promise.withResolvers<void>()
+    disk = end.promise
+    const reading = service.call('PUT', path, { token: b.token })
+    await waitFor(
+      () => service.sqlite.query('SELECT sum(unread_count) n FROM inboxes').values()[0]?.[0] === 0,
+    )
+    const saying = service.say(a, conversationId, 'two')
+    await waitFor(() => service.sqlite.query('SELECT * FROM messages').values().length === 2)
+    const ada = await service.connect(a, `&since=${since}`)
+    await ada.settled()
+    expect(ada.frames).toEqual([])
+    end.resolve()
+    await Promise.all([reading, saying])
+    await waitFor(() => ada.frames.length === 2)
+    expect(ada.frames.map(({ type }) => type)).toEqual(['read_receipt', 'new_message'])
+  })
+
   test('after a message that a restore has undone tells so, and delivers all after the one before it', async () => {
     using directory = temporaryDirectory()
     const copy = join(directory.path, 'earlier.db')
@@ -310,7 +333,7 @@ describe('catching up over REST', () => {
 test('a page of the catch-up reads only its own messages, however many are missed', async () => {
   await using service = await startService()
   const bob = await service.register()
-  const { list } = createCatchUp(createInboxStore(drizzle(service.sqlite)))
+  const { list } = createCatchUp(createInboxStore(drizzle(service.sqlite)), () => true)
   let runs = 0
   watchRuns(() => runs++)
   async function countWith(conversations: number) {

@@ -27,8 +27,9 @@ type Part = MessageRange & { id: string; keys: MessageKey[] }
 
 export type CatchUp = ReturnType<typeof createCatchUp>
 
-/** Messages of all conversations, oldest first, without copies of the user's own broadcasts. */
-export function createCatchUp(store: InboxStore) {
+/** Messages of all conversations, oldest first, without copies of the user's own broadcasts. Those that are not delivered
+ *  yet come later, after the frames of earlier commits. */
+export function createCatchUp(store: InboxStore, isDelivered: (id: string) => boolean) {
   /** @throws resync (too many newer conversations or messages) */
   function listParts(userId: string, since: string): Part[] {
     const bounds = { depth: maxMessages, limit: maxConversations + 1 }
@@ -58,6 +59,13 @@ export function createCatchUp(store: InboxStore) {
     }
   }
 
+  function* eachDelivered(userId: string, since: string): Generator<MessageKey> {
+    for (const key of eachMissed(userId, since)) {
+      if (!isDelivered(key.id)) return
+      yield key
+    }
+  }
+
   function readKeys(userId: string, part: Part) {
     part.keys = store.listKeys(userId, part, keysPerRead)
     part.seq = (part.keys.at(-1)?.seq ?? part.lastSeq) + 1
@@ -72,7 +80,7 @@ export function createCatchUp(store: InboxStore) {
     }
     for (;;) {
       let last: string | undefined
-      for (const keys of chunksOf(eachMissed(reader.userId, after), replayChunk)) {
+      for (const keys of chunksOf(eachDelivered(reader.userId, after), replayChunk)) {
         const rows = store.listMessages(keys)
         yield rows.map((row) => ({ id: row.id, frame: frameFor(row, reader) }))
         last = keys.at(-1)?.id
@@ -93,7 +101,7 @@ export function createCatchUp(store: InboxStore) {
     list(userId: string, since = '', { limit, cursor }: CursorRange) {
       const after =
         cursor === undefined ? (parseId(since) ?? '') : decodeCursor(cursor, missedPosition)[1]
-      const keys = eachMissed(userId, after)
+      const keys = eachDelivered(userId, after)
         .take(limit + 1)
         .toArray()
       return cutAtLimit(store.listMessages(keys), limit, ({ id }) => ['missed', id])

@@ -56,7 +56,7 @@ export function createChat(core: Core, neighbours: Neighbours) {
   const inbox = createInboxStore(orm)
   const chat = createChatService(core, { ...neighbours, store, inbox })
   const readState = createReadState(core, { store, chat, mayTalk })
-  const catchUp = createCatchUp(inbox)
+  const catchUp = createCatchUp(inbox, chat.isDelivered)
   const broadcasts = createBroadcasts(core, { ...neighbours, store: broadcastStore, chat })
   const platformChat = createPlatformChat(core, { store, chat, resolveUser })
 

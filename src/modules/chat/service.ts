@@ -55,6 +55,8 @@ export function createChatService(core: Core, parts: ChatParts) {
   const avatarUrl = createAvatarUrls(config.publicUrl)
   const newTypist = () => new TokenBucket(typingRule, clock.now())
   const typists = createLru<TokenBucket>(rememberedTypists, newTypist)
+  // Ids rise in commit order; those of earlier starts are smaller.
+  let newestDelivered = newId()
 
   /** @throws not_found · not_participant */
   function participate(userId: string, conversationId: string): ConversationRow {
@@ -105,6 +107,7 @@ export function createChatService(core: Core, parts: ChatParts) {
       pushMessage({ recipientId, conversationId, seq, isCopy: content.broadcastId !== null })
     }
     afterCommit(() => {
+      newestDelivered = id
       const frame = newMessageFrame(message)
       hub.send(watchers, frame, { id, variant: senderVariant(message, frame) })
     })
@@ -209,6 +212,9 @@ export function createChatService(core: Core, parts: ChatParts) {
     findFirst,
     publishUpdate,
     item,
+
+    /** False for a message whose commit is not on the disk yet. */
+    isDelivered: (id: string): boolean => id <= newestDelivered,
 
     /** After their right to send has changed, inside a `write`. */
     publishPair(userId: string, otherId: string): void {
