@@ -203,6 +203,24 @@ test('a mark that is sent while an inbox loads hides no later message', async ()
   inbox.close()
 })
 
+test('a message that arrives before the answer to a mark of everything stays unread', async () => {
+  await using chat = await startChat()
+  const { client, proxy, conversationId } = chat
+  await chat.say('one')
+  await client.connect()
+  const inbox = await readyInbox(client)
+  const passOn = Promise.withResolvers<() => void>()
+  proxy.onNextFrame('toClient', 'pong', passOn.resolve)
+  const marking = client.conversations.markRead(conversationId)
+  const pass = await passOn.promise
+  await chat.say('two')
+  await waitFor(() => inbox.getSnapshot().items[0]?.last_message?.body === 'two')
+  pass()
+  await marking
+  await waitFor(() => inbox.getSnapshot().items[0]?.unread_count === 1)
+  inbox.close()
+})
+
 test('a mark that a block refuses hides no message', async () => {
   await using chat = await startChat()
   const { client, friend, conversationId } = chat

@@ -62,7 +62,7 @@ export type ClientEvents = ChannelEvents & {
   message_refused: Refused & { queued: QueuedMessage }
   /** The same for a reply. */
   reply_refused: Refused & { queued: QueuedReply }
-  /** The service has a mark of `markRead`: for all messages, or those up to one. */
+  /** The service has a mark of `markRead`, which covers all messages up to this one. */
   marked_read: { conversation_id: string; message_id: string | undefined }
 }
 
@@ -145,11 +145,8 @@ export function createClient(options: ClientOptions) {
     storage,
     persist: delivery.persist,
     sendFrame: (conversation_id, message_id) =>
-      channel.sendSurely({
-        type: 'read',
-        conversation_id,
-        ...(message_id !== undefined && { message_id }),
-      }),
+      channel.sendSurely({ type: 'read', conversation_id, message_id: message_id ?? null }),
+    newestMessageId: channel.newestMessageId,
     put: api.conversations.markRead,
     onMarked: (conversation_id, message_id) => emit('marked_read', { conversation_id, message_id }),
   })

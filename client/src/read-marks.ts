@@ -17,7 +17,7 @@ type Owner = {
   /** The conversations that send a mark, or have just sent one. */
   busy: Set<string>
   /** Ends when the next mark may be sent. */
-  turn: Promise<void>
+  turn?: Promise<void>
 }
 type ReadMarksOptions = {
   timers: Timers
@@ -25,6 +25,7 @@ type ReadMarksOptions = {
   persist: Delivery['persist']
   /** Over the open socket; false when the service has not received it. */
   sendFrame: (conversationId: string, upTo: string | undefined) => Promise<boolean>
+  newestMessageId: () => string | undefined
   put: (id: string, upTo: string | undefined, options: { signal: AbortSignal }) => Promise<unknown>
   onMarked: (conversationId: string, upTo: string | undefined) => void
 }
@@ -32,7 +33,7 @@ type ReadMarksOptions = {
 /** Read marks that the service has not received yet, one per conversation: a later one replaces it. They wait for the
  *  network and are kept in the storage. */
 export function createReadMarks(options: ReadMarksOptions) {
-  const { timers, storage, persist, sendFrame, put, onMarked } = options
+  const { timers, storage, persist, sendFrame, newestMessageId, put, onMarked } = options
 
   let current: Owner | undefined
   let ending: Error = new SessionEndedError()
@@ -48,7 +49,7 @@ export function createReadMarks(options: ReadMarksOptions) {
   /** Forgets a mark that the service has; one of another tab may be further. */
   function forget(key: string, id: string, upTo: string | undefined) {
     const { [id]: stored, ...others } = storedMarks(key)
-    if (upTo !== undefined && stored !== undefined && stored > upTo) return
+    if (upTo && stored && stored > upTo) return
     if (Object.keys(others).length === 0) removeKey(storage, key)
     else writeJson(storage, key, others)
   }
@@ -59,7 +60,7 @@ export function createReadMarks(options: ReadMarksOptions) {
     if (before) before.upTo = furthest(before.upTo, upTo)
     owner.waiting.set(id, mark)
     // After a reload, `all` would cover messages that nobody has seen.
-    if (upTo !== undefined) remember(owner.key, id, upTo)
+    if (upTo) remember(owner.key, id, upTo)
     void send(owner, id)
     mark.done.promise.catch(() => {}) // errors go to callers that wait
     return mark.done.promise
@@ -80,16 +81,17 @@ export function createReadMarks(options: ReadMarksOptions) {
     const { signal } = owner.controller
     if (busy.has(id)) return
     busy.add(id)
-    while (waiting.has(id) && !signal.aborted) {
+    while (waiting.has(id)) {
       const endTurn = await takeTurn(owner)
       const mark = waiting.get(id)
       if (!mark) break // logged out meanwhile
       const { upTo, done } = mark
       waiting.delete(id)
+      const covered = upTo ?? newestMessageId()
       const work = async () => (await sendFrame(id, upTo)) || put(id, upTo, { signal })
       await persist(work, signal).then(
         () => {
-          onMarked(id, upTo)
+          onMarked(id, covered)
           done.resolve()
         },
         (error) => done.reject(signal.aborted ? ending : error),
@@ -111,7 +113,6 @@ export function createReadMarks(options: ReadMarksOptions) {
         controller: new AbortController(),
         waiting: new Map(),
         busy: new Set(),
-        turn: Promise.resolve(),
       }
       for (const [id, upTo] of Object.entries(storedMarks(key))) {
         void add(current, id, upTo)
@@ -138,6 +139,5 @@ export function createReadMarks(options: ReadMarksOptions) {
 
 /** Undefined marks the whole conversation. */
 function furthest(one: string | undefined, other: string | undefined) {
-  if (one === undefined || other === undefined) return undefined
-  return one > other ? one : other
+  return one && other && (one > other ? one : other)
 }
