@@ -886,7 +886,9 @@ describe('replying', () => {
     expect(await d.show(id)).toMatchObject({ message_count: 2, status: 'open', assignee: null })
     expect((await d.answer(id, { last_message_id: newer.id.toLowerCase() })).status).toBe(201)
     const foreign = await d.answer(id, { last_message_id: unknownId })
-    expect(foreign.body.error.details).toEqual({ last_message_id: 'must be a valid identifier' })
+    expect(foreign.body.error.details).toEqual({
+      last_message_id: 'must be a message of this conversation',
+    })
   })
 
   test('by two admins with the same last message lets one of them through', async () => {

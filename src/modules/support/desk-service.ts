@@ -98,7 +98,7 @@ export function createDeskService(core: Core, parts: SupportParts) {
 
   function mustBeNewest(ticket: TicketRow, messageId: string) {
     const seen = findById(messageId, (id) => store.findMessage(ticket.id, id))
-    if (!seen) throw invalidField('last_message_id', 'id')
+    if (!seen) throw invalidField('last_message_id', 'unknown_message')
     if (seen.seq < ticket.messageCount) throw new AppError('stale_ticket')
   }
 
