@@ -217,6 +217,9 @@ test(
     )
     const ids = readers.map(({ id }) => id)
     addUnseen(join(flooded.dataDir, 'hostline.db'), ids, unseenMessages)
+    // The service replays only what is not newer than the last message that it has delivered.
+    const path = `/v1/chat/conversations/${pair.conversationId}/messages`
+    await call(server.base, 'POST', path, { token: pair.a.token, body: { body: 'hello' } })
     const replay = async ({ token }: { token: string }) => {
       const since = '0'.repeat(26)
       const socket = await TestSocket.open(`${wsBase(server.base)}?token=${token}&since=${since}`)
