@@ -66,11 +66,27 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     const top = () => page.locator('#main').evaluate(({ scrollTop }) => scrollTop)
     await page.locator('#main').evaluate((main) => main.scrollTo(0, 200))
     expect(await top()).toBe(200)
+    // A response renders the shell again when Back has rendered the overview, before the effects of either have run.
+    await page.evaluate(() => {
+      const { fetch } = globalThis
+      const back = new Promise((resolve) => addEventListener('popstate', resolve, { once: true }))
+      const held = async (...request: Parameters<typeof fetch>) => {
+        const response = await fetch(...request)
+        const body = await response.text()
+        await back
+        globalThis.fetch = fetch
+        return new Response(body, response)
+      }
+      globalThis.fetch = Object.assign(held, fetch)
+    })
+    const profile = page.waitForResponse('**/v1/users/me')
     await page.getByRole('navigation').getByRole('link', { name: 'Account' }).click()
     await page.getByRole('heading', { name: 'Account' }).waitFor()
     expect(await top()).toBe(0)
+    await profile
     await page.goBack()
-    await waitFor(async () => (await top()) === 200, 'the place in the overview')
+    await waitOut(200)
+    expect(await top()).toBe(200)
   })
 
   testAtLength('a shortcut that leaves a page takes the focus along', async () => {

@@ -81,7 +81,8 @@ export function Shell() {
     const timer = setTimeout(loadAllPages, idleMilliseconds)
     return () => clearTimeout(timer)
   }, [])
-  // Another page begins at its top, unless Back has led to it.
+  // Another page begins at its top, unless Back has led to it. A part that scrolls as it opens does so in a layout
+  // effect, which runs before these.
   useEffect(() => {
     if (main.current) main.current.scrollTop = 0
   }, [path.value])

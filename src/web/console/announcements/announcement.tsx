@@ -1,5 +1,5 @@
 import { Bell } from 'lucide-preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { AnnouncementProgress } from '../../../../client/src/contract.ts'
 import { count } from '../../kit/format.ts'
 import { Loaded } from '../../kit/list.tsx'
@@ -23,7 +23,7 @@ export function AnnouncementDetails({ id }: { id: string }) {
   running.current = data?.status !== 'completed'
   const heading = useRef<HTMLHeadingElement>(null)
   // The link that led here is gone, so the heading takes the focus.
-  useEffect(() => heading.current?.focus(), [])
+  useLayoutEffect(() => heading.current?.focus(), [])
   useShortcut('u', words.back, () => navigate('/console/announcements'))
   useTitle(data?.title)
   return (

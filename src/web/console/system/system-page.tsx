@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { navigate, path, useTitle } from '../../kit/router.ts'
 import { texts } from '../../kit/texts.tsx'
 import { AuditLog } from './audit-log.tsx'
@@ -32,8 +32,10 @@ export function SystemPage() {
   const tab = tabs.find((known) => known.name === name)
   useEffect(() => {
     if (!tab) navigate('/console/system', 'replace')
-    // On a phone the tabs scroll.
-    else bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+  }, [tab])
+  // On a phone the tabs scroll.
+  useLayoutEffect(() => {
+    bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
   }, [tab])
   useTitle(name === '' ? undefined : tab?.title)
   if (!tab) return null

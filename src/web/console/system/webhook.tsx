@@ -1,5 +1,5 @@
 import { ChevronLeft, Send } from 'lucide-preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Answer, Webhook, WebhookDelivery } from '../../../../client/src/contract.ts'
 import { ActionButton, Button } from '../../kit/button.tsx'
 import { showOnce } from '../../kit/copy.tsx'
@@ -53,7 +53,7 @@ function Shown({ webhook }: { webhook: Webhook }) {
   const [result, setResult] = useState<TestResult>()
   const heading = useRef<HTMLHeadingElement>(null)
   // The link that led here is gone, so the heading takes the focus.
-  useEffect(() => heading.current?.focus(), [])
+  useLayoutEffect(() => heading.current?.focus(), [])
   return (
     <section class="card stack" aria-labelledby="webhook">
       <div class="stack tight">
