@@ -115,8 +115,8 @@ export async function startPages(environment: Record<string, string> = {}) {
 
 async function createAdmin(dataDir: string, email: string) {
   const command = ['user', 'create', '--email', email, '--role', 'admin', '--password-stdin']
-  const { exitCode, out } = await hostline(command, dataDir, { stdin: password })
-  expect(exitCode).toBe(0)
+  const { exitCode, out, err } = await hostline(command, dataDir, { stdin: password })
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: '' })
   return { email, id: out.split('\t')[0] ?? '' }
 }
 
