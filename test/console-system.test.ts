@@ -12,6 +12,7 @@ import { png } from './support/files.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import {
   choose,
+  delayEffects,
   expectAccessible,
   expectNarrowAccessible,
   loseResponse,
@@ -82,9 +83,10 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     const profile = page.waitForResponse('**/v1/users/me')
     await page.getByRole('navigation').getByRole('link', { name: 'Account' }).click()
     await page.getByRole('heading', { name: 'Account' }).waitFor()
-    expect(await top()).toBe(0)
+    await waitFor(async () => (await top()) === 0, 'the top of the page')
     await profile
     await page.goBack()
+    await waitFor(async () => (await top()) === 200, 'the place in the overview')
     await waitOut(200)
     expect(await top()).toBe(200)
   })
@@ -203,7 +205,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     // The button is gone, and the first further row has the focus.
     await deliveries.nth(50).locator(':focus').waitFor()
     await pages.register('Otto')
-    await deliveryArrives(page, receiver)
+    await deliveryArrives()
     expect(await deliveries.count()).toBe(61)
     await expectAccessible(page)
     await button('Remove').click()
@@ -221,7 +223,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     const secret = await shownOnce(page)
     await page.getByRole('heading', { name: receiver.url }).waitFor()
     await pages.register('Paula')
-    await deliveryArrives(page, receiver)
+    await deliveryArrives()
     await page.getByText('by the service: it responded with 410').waitFor()
     await button('Edit').click()
     await page.getByLabel('An account was removed').check()
@@ -310,11 +312,7 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     async () => {
       await follow('Mails')
       // Effects come late there, when the focus was kept in the page.
-      await page.evaluate(`(() => {
-      const usual = setTimeout
-      window.requestAnimationFrame = () => 0
-      window.setTimeout = (work, after = 0) => usual(work, after < 100 ? 300 : after)
-    })()`)
+      await delayEffects(page)
       await button('Edit Confirm the address').click()
       await page.locator('.mails input:focus').waitFor()
       await page.goto(`${pages.base}/console/system`)
@@ -829,6 +827,17 @@ describeAtLength.skipIf(!tools.chromium)('the system pages of the console', () =
     },
   )
 
+  /** Waits until the open webhook was called for a new user, and the list shows that. */
+  async function deliveryArrives() {
+    const ask = await pages.trusted(pages.admin.email)
+    const path = `/v1/admin/webhooks/${page.url().split('/').at(-1)}/deliveries`
+    type Delivery = { type: string; status: string }
+    const isTried = ({ type, status }: Delivery) => type === 'user.created' && status !== 'waiting'
+    await waitFor(async () => (await ask('GET', path)).body.data.some(isTried), 'a delivery')
+    await button('Refresh').click()
+    await page.getByRole('list', { name: 'Deliveries' }).getByText('user.created').waitFor()
+  }
+
   const loseChange = (route: Route) =>
     route.request().method() === 'PATCH' ? loseResponse(route) : route.continue()
 
@@ -929,16 +938,4 @@ function insertDeliveries(dataDir: string, webhookId: string, amount: number) {
       [webhookId, `old-${at}`, at],
     )
   }
-}
-
-/** Reloads the deliveries of a webhook until the received one is listed. */
-async function deliveryArrives(page: Page, receiver: ReturnType<typeof startReceiver>) {
-  await waitFor(() => receiver.of('user.created')[0])
-  await waitFor(async () => {
-    const answered = page.waitForResponse(/\/deliveries/)
-    await page.getByRole('button', { name: 'Refresh' }).click()
-    await (await answered).finished()
-    const list = page.getByRole('list', { name: 'Deliveries' })
-    return (await list.getByText('user.created').count()) > 0
-  }, 'a delivery')
 }

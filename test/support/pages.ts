@@ -7,6 +7,7 @@ import { hostline } from './command.ts'
 import { temporaryDirectory } from './directory.ts'
 import { isAtLength } from './faults.ts'
 import { call, freePort, startServer } from './process.ts'
+import { waitOut } from './wait.ts'
 
 type Ask = (method: string, path: string, body?: object) => ReturnType<typeof call>
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -218,6 +219,22 @@ export async function choose(page: Page, label: string, option: string) {
   await page.getByRole('button', { name: new RegExp(`^${label}(: |$)`) }).click()
   await page.getByRole('option', { name: option, exact: true }).click()
 }
+
+/** Effects and frames of the page come late from now on, as on a busy machine, until it is loaded again. */
+export async function delayEffects(page: Page) {
+  await page.evaluate(`(() => {
+    const usual = setTimeout
+    window.requestAnimationFrame = (work) => usual(work, ${effectsDelayMilliseconds})
+    window.cancelAnimationFrame = clearTimeout
+    window.setTimeout = (work, after = 0, ...given) =>
+      usual(work, after < 100 ? ${effectsDelayMilliseconds} : after, ...given)
+  })()`)
+}
+
+/** Longer than `delayEffects` takes. */
+export const waitForEffects = () => waitOut(3 * effectsDelayMilliseconds)
+
+const effectsDelayMilliseconds = 300
 
 /** Lets the request arrive and drops its response. */
 export async function loseResponse(route: Route) {
