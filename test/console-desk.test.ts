@@ -4,12 +4,14 @@ import { describeAtLength, testAtLength } from './support/faults.ts'
 import { png } from './support/files.ts'
 import {
   choose,
+  delayEffects,
   expectAccessible,
   expectNarrowAccessible,
   expectWholeWords,
   loseResponse,
   password,
   startPages,
+  waitForEffects,
 } from './support/pages.ts'
 import { TestSocket } from './support/socket.ts'
 import { tools } from './support/tools.ts'
@@ -208,11 +210,13 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await button('Send').click()
     await page.getByText('Mia wrote meanwhile.').waitFor()
     expect((await show(id)).messages).toHaveLength(14)
+    await delayEffects(page)
     await button('New message').click()
     await page.locator('.thread:focus').waitFor()
     await button('Send').click()
     await said('Done.')
-    expect(await page.getByRole('textbox', { name: 'Reply' }).inputValue()).toBe('')
+    const field = page.getByRole('textbox', { name: 'Reply' })
+    await waitFor(async () => (await field.inputValue()) === '', 'an empty field')
     await row('Refund').getByText('Draft').waitFor({ state: 'detached' })
     await choose(page, 'Category', 'Billing')
     await said('set the category to “Billing”')
@@ -409,6 +413,43 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await page.unrouteAll()
     expect((await show(id)).status).not.toBe('closed')
     await search.fill('')
+  })
+
+  testAtLength('keys go where earlier keys have led, also on a busy machine', async () => {
+    const ben = await customer('Ben')
+    const [id, next] = [await ben.open('Busy one'), await ben.open('Busy two')]
+    await page.goto(`${pages.base}/console/desk?q=busy`)
+    const readAhead = page.waitForResponse(`**${tickets}/${next}`)
+    await row('Busy one').locator('a').click()
+    await said('Busy one?')
+    await (await readAhead).finished()
+    await delayEffects(page)
+    await row('Busy two').locator('a').click()
+    await page.keyboard.press('r')
+    await page.keyboard.type('Dear B')
+    await waitForEffects()
+    await page.keyboard.type('en')
+    const field = page.getByRole('textbox', { name: 'Reply' })
+    expect(await field.inputValue()).toBe('Dear Ben')
+    await field.fill('')
+    await page.keyboard.press('Escape')
+    await page.setViewportSize({ width: 1000, height: 800 })
+    for (const key of ['i', 'Escape']) await page.keyboard.press(key)
+    await waitForEffects()
+    expect(await page.locator('.details-toggle:focus').count()).toBe(1)
+    await page.setViewportSize({ width: 1280, height: 800 })
+    for (const key of ['u', '/', 'End', ' ']) await page.keyboard.press(key)
+    await waitForEffects()
+    await page.keyboard.type('one')
+    expect(await page.getByRole('searchbox').inputValue()).toBe('busy one')
+    await page.waitForURL('**/desk?q=busy+one')
+    await button('Clear search and filters').click()
+    await page.keyboard.type('t')
+    await waitForEffects()
+    await page.keyboard.type('wo')
+    expect(await page.getByRole('searchbox').inputValue()).toBe('two')
+    expect((await show(id)).status).toBe('open')
+    await page.goto(`${pages.base}/console/desk`)
   })
 
   testAtLength(
@@ -1131,6 +1172,35 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await admin('POST', `${path}/notes`, { body: 'The first one.' })
     await said('The first one.')
     await said('The second one.')
+  })
+
+  testAtLength('a ticket that comes while the list is read again is new', async () => {
+    const tim = await customer('Tim')
+    const frames: string[] = []
+    page.once('websocket', (socket) =>
+      socket.on('framereceived', ({ payload }) => frames.push(String(payload))),
+    )
+    await page.goto(`${pages.base}/console/desk?order=shortest_waiting`)
+    await row('').first().waitFor()
+    await page.getByText('Live').waitFor()
+    await tim.open('Came before')
+    await page.getByRole('button', { name: /1 new/ }).waitFor()
+    await page.route(
+      `**${tickets}?*`,
+      async (route) => {
+        const response = await route.fetch()
+        const before = frames.length
+        await tim.open('Came meanwhile')
+        await waitFor(() => frames.length > before)
+        await route.fulfill({ response })
+      },
+      { times: 1 },
+    )
+    await delayEffects(page)
+    await page.getByRole('button', { name: /1 new/ }).click()
+    await row('Came before').waitFor()
+    await page.getByRole('button', { name: /1 new/ }).click()
+    await row('Came meanwhile').waitFor()
   })
 
   testAtLength('a search shows how many it finds, and where in a long ticket', async () => {

@@ -4,12 +4,14 @@ import { type Locale, locales } from '../src/lib/i18n.ts'
 import { describeAtLength, testAtLength } from './support/faults.ts'
 import {
   choose,
+  delayEffects,
   expectAccessible,
   expectNarrowAccessible,
   expectWholeWords,
   loseResponse,
   password,
   startPages,
+  waitForEffects,
 } from './support/pages.ts'
 import { tools } from './support/tools.ts'
 import { waitFor, waitOut } from './support/wait.ts'
@@ -219,6 +221,36 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
     await page.locator(':focus', { hasText: 'Oscar' }).waitFor()
   })
 
+  testAtLength('a report that comes while the list is read again is new', async () => {
+    const frames: string[] = []
+    page.once('websocket', (socket) =>
+      socket.on('framereceived', ({ payload }) => frames.push(String(payload))),
+    )
+    const arrive = async (name: string) => {
+      const before = frames.length
+      await report({ user_id: (await pages.register(name)).id, reason: 'spam' })
+      await waitFor(() => frames.length > before)
+    }
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.goto(`${pages.base}/console/reports`)
+    await page.getByRole('list', { name: 'Open reports' }).waitFor()
+    await page.getByText('Live').waitFor()
+    await arrive('Olga')
+    await page.route(
+      '**/v1/admin/reports?*limit=*',
+      async (route) => {
+        const response = await route.fetch()
+        await arrive('Otto')
+        await route.fulfill({ response })
+      },
+      { times: 1 },
+    )
+    await press('1 new · Show')
+    await page.locator(':focus', { hasText: 'Olga' }).waitFor()
+    await press('1 new · Show')
+    await page.locator(':focus', { hasText: 'Otto' }).waitFor()
+  })
+
   testAtLength(
     'after a lost connection a report is not read again, and a resolved one is no longer new',
     async () => {
@@ -249,6 +281,18 @@ describeAtLength.skipIf(!tools.chromium)('people and reports in the console', ()
       expect(await viewed()).toBe(before)
     },
   )
+
+  testAtLength('a search that is begun as a person closes keeps the focus', async () => {
+    await show('People')
+    await page.getByRole('link', { name: /^Nina/ }).click()
+    await page.getByRole('heading', { name: 'Nina' }).waitFor()
+    await delayEffects(page)
+    for (const key of ['u', '/', 'n', 'i']) await page.keyboard.press(key)
+    await waitForEffects()
+    await page.keyboard.type('na')
+    expect(await page.getByRole('searchbox').inputValue()).toBe('nina')
+    await page.goto(`${pages.base}/console/people`)
+  })
 
   testAtLength('another filter shows people from the first one on', async () => {
     await show('People')

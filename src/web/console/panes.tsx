@@ -1,6 +1,6 @@
 import { ChevronLeft } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Avatar } from '../kit/avatar.tsx'
 import { count } from '../kit/format.ts'
 import { Stale } from '../kit/list.tsx'
@@ -61,10 +61,10 @@ export function BackLink({ area }: { area: Area }) {
   )
 }
 
-// On a phone the focused pane may have been hidden.
+// On a phone the focused pane may have been hidden. At once, because the next key may lead elsewhere.
 function useFocusOnChange(frame: { current: HTMLElement | null }, selected: string | undefined) {
   const before = useRef(selected)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const left = before.current
     before.current = selected
     const list = frame.current?.querySelector<HTMLElement>('.pane-list')

@@ -1,5 +1,5 @@
 import { type ComponentChildren, createContext, type TargetedEvent } from 'preact'
-import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { texts } from './texts.tsx'
 
 /** Error messages by the name of the field. */
@@ -248,8 +248,8 @@ export function SearchField({ label, placeholder, value, search, of, onEnter }: 
   const searched = useRef(value)
   const latest = useRef(search)
   latest.current = search
-  // The back button changes the value, too.
-  useEffect(() => {
+  // The back button changes the value, too. At once: a passive effect would undo what is typed next.
+  useLayoutEffect(() => {
     if (value !== searched.current) setText(value)
     searched.current = value
   }, [value])

@@ -1,5 +1,5 @@
 import { MessagesSquare } from 'lucide-preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { isFocusLost } from '../../kit/kept-focus.ts'
 import { lazy } from '../../kit/lazy.tsx'
 import { Empty } from '../../kit/states.tsx'
@@ -13,14 +13,15 @@ const words = texts.console.desk
 
 const TicketPane = lazy(async () => (await import('./ticket-pane.tsx')).TicketPane)
 
-/** The browser's Back closes a ticket, too: its row gets the focus that was in it. */
+/** When a ticket closes, its row gets the focus that was in it: at once, because the next key may lead elsewhere. */
 function useFocusAfterBack(openId: string | undefined) {
   const before = useRef(openId)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const left = before.current
     before.current = openId
     if (openId !== undefined || left === undefined || !isFocusLost()) return
-    document.querySelector<HTMLElement>(`[data-id="${CSS.escape(left)}"] a`)?.focus()
+    const row = document.querySelector<HTMLElement>(`[data-id="${CSS.escape(left)}"] a`)
+    ;(row ?? document.querySelector<HTMLElement>('.list-pane .virtual'))?.focus()
   }, [openId])
 }
 

@@ -1,5 +1,5 @@
 import { ArrowDownUp, ListFilter, Reply, SearchX } from 'lucide-preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { Button, IconButton } from '../../kit/button.tsx'
@@ -52,9 +52,10 @@ export function useTicketList(): TicketList {
   const key = JSON.stringify(filterQuery)
   const list = useList(listRoute, { query: filterQuery }, { limit: 100 })
   const [arrived, setArrived] = useState<ReadonlySet<string>>(new Set())
-  useEffect(() => setArrived(new Set()), [key])
-  // After a lost connection the list is read again: what came and went meanwhile is not new.
-  useEffect(() => {
+  useLayoutEffect(() => setArrived(new Set()), [key])
+  // After a lost connection the list is read again: what came and went meanwhile is not new. At once, because the
+  // response may lack what comes from then on.
+  useLayoutEffect(() => {
     if (list.isLoading) setArrived(new Set())
   }, [list.isLoading])
 

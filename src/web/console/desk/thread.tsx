@@ -1,6 +1,6 @@
 import { ArrowDown, Lock, Pencil, Trash2 } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicket } from '../../../../client/src/client.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { Button, IconButton, useAction } from '../../kit/button.tsx'
@@ -51,7 +51,8 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   const seenId = useRef(newest?.id)
   if (isAtEnd) seenId.current = newest?.id
 
-  useEffect(() => {
+  // At once: until then a reply is refused as stale.
+  useLayoutEffect(() => {
     const reportSeen = () => document.hidden || (isAtEnd && newest && onSeen(newest.id))
     reportSeen()
     document.addEventListener('visibilitychange', reportSeen)
@@ -87,6 +88,7 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
           class="new-message"
           onClick={() => {
             toEnd()
+            setAtEnd(true) // the event of the scroll comes late
             frame.current?.focus() // the pressed button goes
           }}
         >

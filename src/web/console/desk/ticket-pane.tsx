@@ -1,6 +1,6 @@
 import { ArrowLeft, Check, ChevronRight, PanelRight, RotateCcw, X } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicket, DeskTicketListItem } from '../../../../client/src/client.ts'
 import { Avatar } from '../../kit/avatar.tsx'
 import { Button, IconButton } from '../../kit/button.tsx'
@@ -77,9 +77,9 @@ export function TicketPane({ id, row, nextId, hasSelection }: TicketPaneProps) {
   useShortcut('i', keys.details, () => setShowsDetails(!showsDetails))
   useShortcut('Escape', words.back, () => {
     if (showsDetails) hideDetails()
-    else backToList(id)
+    else backToList()
   })
-  useShortcut('u', words.back, () => backToList(id))
+  useShortcut('u', words.back, backToList)
   // Set before the ticket has loaded, too: the next keys are text and must not run other shortcuts.
   const [requested, setRequested] = useState<{ kind: Kind }>()
   useShortcut('r', words.composer.reply, () => setRequested({ kind: 'reply' }))
@@ -89,7 +89,7 @@ export function TicketPane({ id, row, nextId, hasSelection }: TicketPaneProps) {
     return (
       <section class="thread-pane alone" aria-label={words.ticket}>
         <header class="ticket-header row">
-          <BackButton id={id} />
+          <BackButton />
         </header>
         <Failure error={ticket.error} retry={ticket.reload} />
       </section>
@@ -163,7 +163,7 @@ function TicketHeader({ id, ticket, children }: HeaderProps) {
   }, [id])
   return (
     <header class="ticket-header row">
-      <BackButton id={id} />
+      <BackButton />
       <Avatar name={ticket?.user.display_name ?? ''} picture={ticket?.user.avatar_url} />
       <div class="grow">
         <h2 ref={heading} class="clamped" tabIndex={-1} dir="auto" title={ticket?.subject}>
@@ -214,26 +214,13 @@ function SettleButton(props: { status: Status; change: (change: Change) => void 
   )
 }
 
-function BackButton({ id }: { id: string }) {
+function BackButton() {
   return (
-    <IconButton
-      icon={ArrowLeft}
-      class="back"
-      label={words.back}
-      keys="u"
-      onClick={() => backToList(id)}
-    />
+    <IconButton icon={ArrowLeft} class="back" label={words.back} keys="u" onClick={backToList} />
   )
 }
 
-function backToList(id: string) {
-  navigate(withQuery({}, '/console/desk'))
-  requestAnimationFrame(() => {
-    const row = document.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"] a`)
-    const list = document.querySelector<HTMLElement>('.list-pane .virtual')
-    ;(row ?? list)?.focus()
-  })
-}
+const backToList = () => navigate(withQuery({}, '/console/desk'))
 
 type DetailsProps = {
   ticket: DeskTicketListItem
@@ -245,7 +232,7 @@ type DetailsProps = {
 
 function Details({ ticket, isShown, hide, change }: DetailsProps) {
   const hideButton = useRef<HTMLButtonElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isShown) hideButton.current?.focus()
   }, [isShown])
   return (

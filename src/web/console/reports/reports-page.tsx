@@ -1,5 +1,5 @@
 import { CircleCheck, Flag } from 'lucide-preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Report } from '../../../../client/src/contract.ts'
 import { Button } from '../../kit/button.tsx'
 import { plural } from '../../kit/format.ts'
@@ -73,13 +73,18 @@ type NewsProps = { status: Status; list: List<Report>; rows: () => Element | nul
 
 /** Counts new reports instead of inserting them: a click must not hit a row that has just moved. */
 function News({ status, list, rows }: NewsProps) {
-  const [fresh, setFresh] = useState<string[]>([])
+  const [arrived, setArrived] = useState<string[]>([])
+  const fresh = arrived.filter((id) => !list.items.some((report) => report.id === id))
   const [presses, setPresses] = useState(0)
-  // Reading the list again shows which of them are still open.
-  useEffect(() => setFresh([]), [list.data])
+  // Reading the list again shows which of them are still open. The response may lack what comes from then on.
+  useLayoutEffect(() => {
+    if (list.isLoading) setArrived([])
+  }, [list.isLoading])
   useEffect(() => {
     if (status !== 'open') return
-    return client.on('report_created', ({ report }) => setFresh((before) => [...before, report.id]))
+    return client.on('report_created', ({ report }) =>
+      setArrived((before) => [...before, report.id]),
+    )
   }, [status])
   const isEmpty = list.data?.length === 0
   // An empty list can be read again at once: nothing in it can move.
