@@ -6,6 +6,7 @@ import {
   choose,
   expectAccessible,
   expectNarrowAccessible,
+  loseResponse,
   password,
   startPages,
 } from './support/pages.ts'
@@ -247,9 +248,14 @@ describeAtLength.skipIf(!tools.chromium)('the demo', () => {
     await right.panel.getByText('You have blocked').waitFor()
     await left.write('Hello?')
     await left.panel.getByText('one has blocked the other').waitFor()
+    // The channel shows it, too, without a response.
+    await page.route('**/v1/users/blocks/*', loseResponse)
     await right.panel.locator('.blocked').getByRole('button').click()
     await right.panel.getByText('You have blocked').waitFor({ state: 'detached' })
     await right.panel.locator('textarea:focus').waitFor()
+    await page.unrouteAll()
+    const toast = page.locator('.toast', { hasText: 'The service cannot be reached' })
+    await toast.getByRole('button', { name: 'Close' }).click()
     await left.press('Send again')
     await right.hears('Hello?')
     expect((await left.said()).filter((text) => text === 'Hello?')).toHaveLength(1)

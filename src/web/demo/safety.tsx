@@ -4,7 +4,6 @@ import { ActionButton, IconButton, useAction } from '../kit/button.tsx'
 import { confirmAction } from '../kit/dialog.tsx'
 import { TextArea } from '../kit/field.tsx'
 import { askForm } from '../kit/form.tsx'
-import { isFocusLost } from '../kit/kept-focus.ts'
 import { Select } from '../kit/select.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { toast } from '../kit/toast.tsx'
@@ -30,20 +29,12 @@ export function BlockButton({ person }: { person: Person }) {
 
 /** Replaces the composer. */
 export function BlockedNotice({ person: { id, display_name: name } }: { person: Person }) {
-  const { blocks, side } = useMe()
+  const { blocks } = useMe()
   const text = texts.demo.safety
-  async function unblock() {
-    await blocks.remove(id)
-    // The composer takes the place of the button.
-    requestAnimationFrame(() => {
-      if (!isFocusLost()) return
-      document.querySelector<HTMLElement>(`.panel.${side} .composer textarea`)?.focus()
-    })
-  }
   return (
     <div class="notice blocked">
       <p>{fill(text.blocked, { name })}</p>
-      <ActionButton texts={{ button: text.unblock }} work={unblock} />
+      <ActionButton texts={{ button: text.unblock }} work={() => blocks.remove(id)} />
     </div>
   )
 }

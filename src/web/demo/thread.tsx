@@ -5,6 +5,7 @@ import { openThread, type Used } from '../../../client/src/state.ts'
 import { Avatar } from '../kit/avatar.tsx'
 import { IconButton } from '../kit/button.tsx'
 import { isComposing } from '../kit/field.tsx'
+import { useFocusWhenLost } from '../kit/form.tsx'
 import { Loading } from '../kit/states.tsx'
 import { fill, texts } from '../kit/texts.tsx'
 import { AttachButton, Attached } from '../kit/uploads.tsx'
@@ -17,19 +18,27 @@ import { useMe } from './session.ts'
 export type Thread = Used<typeof openThread>
 
 export function ThreadView({ conversationId }: { conversationId: string }) {
-  const { client } = useMe()
+  const { client, blocks } = useMe()
   const thread = useStore(() => openThread(client, conversationId), [client, conversationId])
+  const conversation = thread?.conversation
+  const hasBlocked = conversation !== undefined && isBlocked(blocks, conversation.participant)
+  // The composer takes the place of the button that unblocks.
+  const frame = useFocusWhenLost<HTMLDivElement>(hasBlocked, '.composer textarea')
   if (!thread) return null
-  const { conversation, isTyping } = thread
+  const { isTyping } = thread
   const name = conversation?.participant.display_name ?? ''
   return (
-    <div class="thread">
+    <div class="thread" ref={frame}>
       <ThreadHead thread={thread} />
       <MessageList thread={thread} conversationId={conversationId} />
       <p class="typing small soft" role="status">
         {isTyping && fill(texts.demo.chat.typing, { name })}
       </p>
-      <Foot thread={thread} conversationId={conversationId} />
+      {hasBlocked ? (
+        <BlockedNotice person={conversation.participant} />
+      ) : (
+        <Foot thread={thread} conversationId={conversationId} />
+      )}
     </div>
   )
 }
@@ -66,11 +75,7 @@ function ThreadHead({ thread: { conversation, status } }: { thread: Thread }) {
 
 /** The composer, or why one may not write. A block by the other person shows only when a message is refused. */
 function Foot({ thread, conversationId }: { thread: Thread; conversationId: string }) {
-  const { blocks } = useMe()
-  const { conversation } = thread
-  if (conversation && isBlocked(blocks, conversation.participant))
-    return <BlockedNotice person={conversation.participant} />
-  if (conversation?.state === 'read_only')
+  if (thread.conversation?.state === 'read_only')
     return <p class="notice">{texts.demo.refusals.read_only}</p>
   return <Composer conversationId={conversationId} thread={thread} />
 }
