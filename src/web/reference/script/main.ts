@@ -20,8 +20,8 @@ function keepChoice(name: string, key: string, first: string) {
   if (select.value === '') select.value = first
   document.documentElement.dataset[name] = select.value
   select.addEventListener('change', () => {
-    localStorage.setItem(key, select.value)
     document.documentElement.dataset[name] = select.value
+    localStorage.setItem(key, select.value)
   })
 }
 
