@@ -291,14 +291,14 @@ describe('accounts', () => {
     ])
   })
 
-  test('the audit log of an empty address is refused, not empty', async () => {
+  test.each([
+    ['--user ', '"" is not an e-mail address (see: hostline help)'],
+    ['--action ', 'the action must be one of account_adopted, '],
+    ['--action login_faild', 'the action must be one of account_adopted, '],
+  ])('the audit log with a wrong filter is refused, not empty: "%s"', async (filter, message) => {
     await using service = await startService()
-    const { exitCode, out, err } = await hostline('audit --user ', service.directory)
-    expect([exitCode, out, err]).toEqual([
-      2,
-      '',
-      'hostline: "" is not an e-mail address (see: hostline help)',
-    ])
+    const { exitCode, out, err } = await hostline(`audit ${filter}`, service.directory)
+    expect([exitCode, out, err]).toEqual([2, '', expect.stringContaining(`hostline: ${message}`)])
   })
 
   test.each([

@@ -2,11 +2,15 @@ import type { Static } from '@sinclair/typebox'
 import { parseTime } from '../lib/clock.ts'
 import { parseId } from '../lib/ids.ts'
 import type { AuditEntry } from '../modules/operator/model.ts'
+import en from '../web/texts/en.json' with { type: 'json' }
 import { listAll, withService } from './call.ts'
-import { printList, readOptions, type Terminal, wrongUsage } from './terminal.ts'
+import { printList, readOptions, readWord, type Terminal, wrongUsage } from './terminal.ts'
 import { findUser } from './user.ts'
 
 type Entry = Static<typeof AuditEntry>
+
+// A test holds the texts of the console to the actions.
+const actions = Object.keys(en.console.system.audit.actions)
 
 export async function audit(args: string[], terminal: Terminal): Promise<void> {
   const { user, action, since, json } = readOptions(args, {
@@ -18,6 +22,7 @@ export async function audit(args: string[], terminal: Terminal): Promise<void> {
   if (since !== undefined && parseTime(since) === undefined) {
     throw wrongUsage('--since needs a time such as 2026-11-22T10:00:00Z')
   }
+  if (action !== undefined) readWord('action', actions, action)
   return withService(terminal, async (call) => {
     // An id may be that of a removed account.
     const id = user === undefined ? undefined : (parseId(user) ?? (await findUser(call, user)).id)
