@@ -70,22 +70,38 @@ describe.skipIf(!tools.chromium)('the console', () => {
     },
   )
 
-  testAtLength('console and demo work in a browser that forbids storage', async () => {
-    await using profile = await openProfile()
-    const forbidding = await profile.newPage()
-    await forbidding.addInitScript(() => {
-      const get = () => {
-        throw new DOMException('denied', 'SecurityError')
-      }
-      for (const name of ['localStorage', 'sessionStorage']) {
-        Object.defineProperty(globalThis, name, { get, configurable: true })
-      }
+  describe.each([
+    ['forbids storage', forbidStorage, 'frieda'],
+    ['has no room for more', fillStorage, 'fritz'],
+  ] as const)('in a browser that %s', (_, limitStorage, name) => {
+    testAtLength('console, demo and reference work', async () => {
+      await using profile = await openProfile()
+      const limited = await profile.newPage()
+      await limited.addInitScript(limitStorage)
+      await limited.goto(`${pages.base}/docs`)
+      await limited.getByLabel('Theme').selectOption('dark')
+      await limited.locator('html[data-theme=dark]').waitFor()
+      await limited.goto(`${pages.base}/demo`)
+      await limited.getByRole('heading').first().waitFor()
+      await limited.goto(`${pages.base}/console`)
+      await pages.logIn(limited)
+      await limited.getByText('Live').waitFor()
     })
-    await forbidding.goto(`${pages.base}/demo`)
-    await forbidding.getByRole('heading').first().waitFor()
-    await forbidding.goto(`${pages.base}/console`)
-    await pages.logIn(forbidding)
-    await forbidding.getByText('Live').waitFor()
+
+    testAtLength('an admin whose account has another language logs in', async () => {
+      const { email } = await pages.createAdmin(`${name}@example.com`)
+      await (await pages.trusted(email))('PATCH', '/v1/users/me', { locale: 'de' })
+      await using profile = await openProfile()
+      const limited = await profile.newPage()
+      await limited.addInitScript(limitStorage)
+      await limited.goto(`${pages.base}/console`)
+      await limited.getByLabel('E-mail address').fill(email)
+      await limited.getByLabel('Password').fill(password)
+      await limited.keyboard.press('Enter')
+      await limited.getByRole('button', { name: 'Abmelden' }).waitFor()
+      await limited.getByRole('link', { name: 'Personen' }).click()
+      await limited.getByRole('heading', { name: 'Personen' }).waitFor()
+    })
   })
 
   test('a user who is no admin is refused, and a wrong password shows an error', async () => {
@@ -223,6 +239,21 @@ describe.skipIf(!tools.chromium)('the console', () => {
     },
   )
 })
+
+// They run in the page before its scripts.
+function forbidStorage() {
+  const get = () => {
+    throw new DOMException('denied', 'SecurityError')
+  }
+  for (const name of ['localStorage', 'sessionStorage']) {
+    Object.defineProperty(globalThis, name, { get, configurable: true })
+  }
+}
+function fillStorage() {
+  Storage.prototype.setItem = () => {
+    throw new DOMException('full', 'QuotaExceededError')
+  }
+}
 
 /** Runs in the page: makes its access token expire soon. */
 function expireSoon() {

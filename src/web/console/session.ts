@@ -19,7 +19,7 @@ export const client = createClient({
   baseUrl: location.origin,
   storage: webStorage(localStorage),
   storageKey: 'console',
-  language: language.value,
+  language: () => language.value,
 })
 /** The name of the platform, which the service puts into the title. */
 export const platform = document.title
@@ -48,9 +48,9 @@ client.on('status', (event) => {
 
 /** Reading first and listening later would miss what happens in between. */
 const openingMilliseconds = 500
-let opening = Promise.resolve()
+let opening: Promise<void> | undefined
 /** Resolves when the channel has opened after the login, or takes its time. */
-export const opened = (): Promise<void> => opening
+export const opened = (): Promise<void> | undefined => opening
 
 if (user.value) goLive()
 // After a login in another tab.
@@ -74,7 +74,11 @@ export async function login(credentials: { email: string; password: string; code
     throw new Error('not_admin')
   }
   const { locale = language.value } = await client.request('GET /v1/users/me').catch(noProfile)
-  if (locale !== language.value) return switchLanguage(locale)
+  if (locale !== language.value) {
+    await speak(locale)
+    // Pages that were shown keep their language. A reload ends a session that cannot be stored.
+    if (opening) return location.reload()
+  }
   ending.value = undefined
   goLive()
   user.value = loggedIn

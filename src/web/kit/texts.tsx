@@ -57,8 +57,12 @@ export async function loadTexts(chosen = language.peek()): Promise<void> {
 /** Stays chosen in this browser. What is shown has to be rendered again. */
 export async function speak(chosen: Language): Promise<void> {
   await loadTexts(chosen)
-  localStorage.setItem(key, chosen)
   language.value = chosen
+  try {
+    localStorage.setItem(key, chosen)
+  } catch {
+    // Storage is full: the language lasts as long as the page.
+  }
 }
 
 /** A placeholder without a value stays, such as `{link}` in a hint about texts. */
