@@ -152,7 +152,7 @@ function configOf(values: Values, isTerminal: boolean) {
   const { hostname } = new URL(publicUrl)
   return Object.freeze({
     port: values.PORT,
-    host: values.HOST,
+    host: values.HOST.replace(/^\[(.*)]$/, '$1'),
     publicUrl,
     /** The host name of the public URL, without port; the issuer of access tokens. */
     issuer: hostname,

@@ -51,6 +51,10 @@ test('the issuer is the host name of the public URL, without its port', () => {
   expect([publicUrl, issuer]).toEqual(['https://chat.example.com:8443', 'chat.example.com'])
 })
 
+test.each(['::1', '[::1]'])('the host %s is an address without brackets', (HOST) => {
+  expect(readConfig({ HOST }, false).host).toBe('::1')
+})
+
 describe('each mistake is one clear line', () => {
   const originRule =
     'list origins such as https://app.example.com, without a path or a slash at the end'
