@@ -1091,6 +1091,14 @@ describeAtLength.skipIf(!tools.chromium)('the desk', () => {
     await row('Donaudampf').waitFor()
   })
 
+  testAtLength('at 400 % zoom messages have room beside header and composer', async () => {
+    const id = await (await customer('Wilma')).open('Donaudampfschifffahrtselektrizität')
+    page = await pages.openConsole(`/console/desk/${id}?view=all`, { width: 320, height: 256 })
+    await page.getByRole('log').getByText('Wilma').waitFor()
+    expect((await page.getByRole('log').boundingBox())?.height).toBeGreaterThan(100)
+    await page.getByRole('textbox').click()
+  })
+
   testAtLength('a ticket has room beside the list on a tablet', async () => {
     const id = await (await customer('Ole')).open('The invoice has a mistake')
     page = await pages.openConsole(`/console/desk/${id}?view=all`, { width: 1130, height: 800 })
