@@ -5,6 +5,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
+import { startReceiver } from './support/webhook-receiver.ts'
 
 type TestClock = ReturnType<typeof createTestClock>
 
@@ -88,4 +89,37 @@ test('when the clock is set back an hour across a restart, order and sessions co
   expect(await heard(second, talk)).toEqual([all, all])
   expect(await renew(second, talk.b)).toBe(200)
   await mustSendTwoMails(mail, clock)
+})
+
+test('when the clock is set back an hour before a restart, no event gets the id of an earlier one', async () => {
+  using directory = temporaryDirectory()
+  const clock = createTestClock()
+  await using receiver = await startReceiver()
+  const environment = { WEBHOOK_PRIVATE: 'true' }
+  await using first = await startService({ clock, environment })
+  const talk = await first.pair()
+  const { token } = await first.registerAs('admin')
+  const body = { url: receiver.url, events: ['message.deleted'] }
+  await first.call('POST', '/v1/admin/webhooks', { token, body })
+  await say(first, talk, Array(8).fill('Hello'))
+  const messages = `/v1/chat/conversations/${talk.conversationId}/messages`
+  const listed = await first.call('GET', messages, talk.a)
+  const ids: string[] = listed.body.data.map(({ id }: { id: string }) => id)
+  const removeFour = async (service: TestService) => {
+    for (const id of ids.splice(0, 4)) await service.call('DELETE', `${messages}/${id}`, talk.a)
+    await waitFor(() => {
+      clock.advance(500)
+      return receiver.received.length === 8 - ids.length
+    }, 'four events')
+  }
+
+  clock.setBack(hour)
+  await removeFour(first)
+  await first.stop()
+  cpSync(first.directory, directory.path, { recursive: true })
+  const fill = async (path: string) => cpSync(directory.path, path, { recursive: true })
+  await using second = await startService({ clock, environment, fill })
+  await removeFour(second)
+  const used = receiver.received.map(({ headers }) => headers['webhook-id'])
+  expect(new Set(used).size).toBe(8)
 })

@@ -6,10 +6,11 @@ import { textProblem } from './text.ts'
 /** Creates the next id: a ULID in upper case, greater than every earlier one. */
 export type NewId = () => string
 
-/** @param newest the last id of an earlier process: new ids stay above it even if the clock was set back */
+/** @param newest a known id of an earlier process: new ids stay above it even if the clock was set back */
 export function createIds(clock: Clock, newest?: string): NewId {
-  let last = newest ?? ''
-  let lastAt = newest === undefined ? -1 : decodeTime(newest)
+  // A random id, because the earlier process may have used the ids right after its newest known one.
+  let lastAt = newest === undefined ? -1 : decodeTime(newest) + 1
+  let last = newest === undefined ? '' : ulid(lastAt)
   return () => {
     const now = clock.now()
     if (now > lastAt) {
