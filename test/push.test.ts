@@ -1002,6 +1002,7 @@ describe('quiet hours', () => {
       ['20:00', '00:30'],
       ['01:30', '02:15'],
       ['09:00', '17:00'],
+      ['09:30', '09:00'],
     ] as const) {
       const isQuiet = (clock = '') =>
         from < to ? clock >= from && clock < to : clock >= from || clock < to

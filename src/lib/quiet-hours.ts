@@ -5,6 +5,8 @@ import { createLru } from './lru.ts'
 export type QuietHours = { from: string; to: string; time_zone: string }
 
 const minutesPerDay = 1_440
+/** At the beginning or end of summer time. */
+const longestChangeMinutes = 120
 // Making a format takes as long as many uses of it. Names differ in case, so there may be more than time zones.
 const formats = createLru<Intl.DateTimeFormat>(1_000, makeFormat)
 
@@ -27,15 +29,12 @@ export function quietFor(hours: QuietHours | null | undefined, now: number): num
   const localAt = (time: number) => minutesOf(formats.memo(hours.time_zone).format(time))
   const isQuiet = (time: number) => minutesFrom(from, localAt(time)) < minutesFrom(from, to)
   if (!isQuiet(now)) return 0
-  let last = now - (now % minute)
-  let end = last
-  // Twice when summer time ends meanwhile.
-  while (isQuiet(end)) end += minutesFrom(localAt(end), to) * minute
-  // When it begins meanwhile, this is late, and the clock may never show `to`.
-  while (end - last > minute && localAt(end) !== to) {
-    const middle = last + Math.floor((end - last) / 2 / minute) * minute
-    if (isQuiet(middle)) last = middle
-    else end = middle
+  let end = now - (now % minute)
+  while (isQuiet(end)) {
+    const left = minutesFrom(localAt(end), to)
+    // Not when summer time begins or ends meanwhile: the clock then shows `to` sooner, later or never.
+    const isRegular = localAt(end + left * minute) === to
+    end += (isRegular ? left : Math.max(left - longestChangeMinutes, 1)) * minute
   }
   return end - now
 }
