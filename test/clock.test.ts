@@ -123,3 +123,28 @@ test('when the clock is set back an hour before a restart, no event gets the id 
   const used = receiver.received.map(({ headers }) => headers['webhook-id'])
   expect(new Set(used).size).toBe(8)
 })
+
+test('when the clock is set back an hour across a restart, a new notification is listed first', async () => {
+  using directory = temporaryDirectory()
+  const clock = createTestClock()
+  await using first = await startService({ clock })
+  const reader = await first.register()
+  const { token } = await first.issueKey()
+  const notify = (service: TestService, title: string) => {
+    const body = { user_id: reader.id, type: 'payment_captured', title }
+    return service.call('POST', '/v1/service/notifications', { token, body })
+  }
+  clock.advance(1_000)
+  await notify(first, 'one')
+  await first.stop()
+  cpSync(first.directory, directory.path, { recursive: true })
+
+  clock.setBack(hour)
+  const fill = async (path: string) => cpSync(directory.path, path, { recursive: true })
+  await using second = await startService({ clock, fill })
+  await notify(second, 'two')
+  const { body } = await second.call('GET', '/v1/notifications', {
+    token: (await second.login(reader.email)).token,
+  })
+  expect(body.data.map(({ title }: { title: string }) => title)).toEqual(['two', 'one'])
+})

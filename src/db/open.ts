@@ -329,9 +329,10 @@ export function isInUse(directory: string): boolean {
 const idTables =
   'audit_log broadcasts conversations messages sessions ticket_messages tickets users'.split(' ')
 
-/** The newest id of an earlier process, from tables with an index of their ids; undefined in an empty database. */
+/** The newest id of an earlier process, from tables with an index of their ids or times; undefined in an empty database. */
 export function findNewestId({ $client: sqlite }: Orm): string | undefined {
   const each = idTables.map((table) => `SELECT max(id) AS id FROM ${table}`)
+  each.push('SELECT id FROM (SELECT id, max(created_at) FROM notifications)')
   const newest = sqlite.query<{ id: string | null }, []>(
     `SELECT max(id) AS id FROM (${each.join(' UNION ALL ')})`,
   )
