@@ -113,6 +113,8 @@ describe('usage', () => {
     ['service-key revoke', 'service-key revoke needs the id'],
     ['service-key create --name a --scope money', 'the scope must be one of'],
     ['serve now', 'unexpected "now"'],
+    ['backup . --fetch latest --keep 3', '--fetch makes no backup and takes no --keep'],
+    ['restore s3 --list --at 2026-11-22T10:00:00Z', '--list restores nothing'],
     ['backup a.db --keep -1', "starting with a dash use '--keep=-XYZ'"],
   ])('%s is wrong usage: exit 2 and one line', async (line, reason) => {
     const { exitCode, err, out } = await hostline(line, empty.path)

@@ -91,7 +91,7 @@ describe('jobs', () => {
       'hostline: there is no job nonsense',
     )
     expect((await command(`jobs retry ${first}`, service)).out).toBe(`${first} is due again`)
-    expect((await command('jobs discard --all', service)).out).toBe('1 jobs are discarded')
+    expect((await command('jobs discard --all', service)).out).toBe('1 job is discarded')
     await waitFor(() => {
       clock.advance(1_000)
       return service.sqlite.query('SELECT 1 FROM outbox').get() === null

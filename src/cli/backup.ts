@@ -34,12 +34,12 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   const { operand, values } = readOperand(args, usage, options)
   const kept = readKept(values.keep)
   const config = readConfig(terminal.environment, terminal.isInteractive)
-  const isDirectory = existsSync(operand) && statSync(operand).isDirectory()
   if (values.fetch !== undefined) {
-    if (!isDirectory) throw new StartError(`there is no directory ${operand}`)
+    if (values.keep !== undefined) throw wrongUsage('--fetch makes no backup and takes no --keep')
     return terminal.out(await fetchBackup(values.fetch, operand, config.backupBucket))
   }
   const { dataDir, files } = config
+  const isDirectory = isDirectoryAt(operand)
   mustExist(dataDir)
   if (values.keep !== undefined && !isDirectory) {
     throw wrongUsage('--keep is for a directory that exists')
@@ -57,6 +57,8 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   if (isDirectory && config.backupBucket) await copyToBucket(target, kept, config.backupBucket)
   if (missing > 0) terminal.err(`hostline: ${missing} uploaded files are missing in ${dataDir}`)
 }
+
+const isDirectoryAt = (path: string) => existsSync(path) && statSync(path).isDirectory()
 
 function mustHaveRoom(target: string, { minFreeBytes }: Config) {
   const folder = dirname(target)
@@ -118,6 +120,7 @@ async function namesIn({ list }: OpenBucket): Promise<string[]> {
 const fetchedBytes = 8 * 1_024 * 1_024
 
 async function fetchBackup(wanted: string, directory: string, bucket?: Bucket): Promise<string> {
+  if (!isDirectoryAt(directory)) throw new StartError(`there is no directory ${directory}`)
   if (!bucket) throw new StartError('--fetch needs BACKUP_S3_URL')
   const store = openBucket(bucket)
   const names = await namesIn(store)
@@ -193,18 +196,27 @@ export async function restore(args: string[], terminal: Terminal): Promise<void>
     at: { type: 'string' },
     list: { type: 'boolean' },
   })
+  mustHaveUse(operand, values)
   const isForced = values.force === true
   const restoreOptions = { isForced, asideName: datedName('hostline-replaced') }
   if (operand === 's3' && values.list) return listMoments(terminal)
   if (operand === 's3') return restoreFromBucket(readMoment(values.at), restoreOptions, terminal)
-  if (values.at !== undefined || values.list) {
-    throw wrongUsage('--at and --list are for restore s3')
-  }
   const { dataDir, replica } = readConfig(terminal.environment, terminal.isInteractive)
   mustBeMeant(dataDir, terminal)
   const adopt = replica && (await adoptionOf(terminal))
   const kept = await restoreFile(operand, dataDir, { ...restoreOptions, whenInPlace: adopt })
   printReplaced(terminal, dataDir, operand, kept)
+}
+
+type RestoreOptions = { force?: boolean; at?: string; list?: boolean }
+
+function mustHaveUse(operand: string, { force, at, list }: RestoreOptions) {
+  if (operand !== 's3' && (at !== undefined || list)) {
+    throw wrongUsage('--at and --list are for restore s3')
+  }
+  if (list && (at !== undefined || force)) {
+    throw wrongUsage('--list restores nothing and takes no --at or --force')
+  }
 }
 
 /** Without it, a node of a pair would follow and drop the database. A lost bucket must not prevent the restore. */

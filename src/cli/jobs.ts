@@ -15,6 +15,7 @@ import {
 } from './terminal.ts'
 
 type Job = Static<typeof JobItem>
+type Change = (call: Call, id: string) => Promise<void>
 
 const path = '/v1/admin/jobs'
 
@@ -39,11 +40,7 @@ function list(args: string[], terminal: Terminal) {
 }
 
 /** A change of one job, or with `--all` of all dead ones. */
-function changing(
-  action: string,
-  done: string,
-  change: (call: Call, id: string) => Promise<void>,
-): Command {
+function changing(action: string, done: string, change: Change): Command {
   return (args, terminal) => {
     const { values, operands } = readOperands(args, { all: { type: 'boolean' } })
     const [id, ...rest] = operands
@@ -56,14 +53,20 @@ function changing(
         await change(call, id).catch(explained({ not_found: `there is no job ${id}` }))
         return terminal.out(`${id} is ${done}`)
       }
-      let changed = 0
-      for (const job of await listDead(call)) {
-        const isThere = await change(call, job.id).then(() => true, passWhenGone)
-        if (isThere) changed++
-      }
-      terminal.out(`${changed} jobs are ${done}`)
+      const changed = await changeDead(call, change)
+      terminal.out(`${changed} ${changed === 1 ? 'job is' : 'jobs are'} ${done}`)
     })
   }
+}
+
+/** @returns how many were changed */
+async function changeDead(call: Call, change: Change): Promise<number> {
+  let changed = 0
+  for (const job of await listDead(call)) {
+    const isThere = await change(call, job.id).then(() => true, passWhenGone)
+    if (isThere) changed++
+  }
+  return changed
 }
 
 // An admin or the job runner was quicker.
