@@ -67,6 +67,15 @@ describe('a ban', () => {
     expect([change.status, change.headers.get('x-error-reason')]).toEqual(banned)
   })
 
+  test('that is repeated stands in the audit log once', async () => {
+    const ban = { kind: 'mail_domain', value: 'twice.example' }
+    for (const reason of ['wave', 'wave', 'other']) await asRoot('POST', bans, { ...ban, reason })
+    const { body } = await asRoot('GET', `${bans}?kind=mail_domain&value=${ban.value}`)
+    expect(body.data).toMatchObject([{ reason: 'other' }])
+    const audited = await asRoot('GET', `/v1/admin/audit-log?target_id=${body.data[0].id}`)
+    expect(audited.body.data).toMatchObject([{ action: 'ban_added' }, { action: 'ban_added' }])
+  })
+
   test('of an address keeps only its hash, and its sessions cannot be refreshed', async () => {
     const mallory = await service.register('mallory')
     const { body } = await asRoot('POST', bans, { kind: 'address', value: 'Mallory@example.com' })

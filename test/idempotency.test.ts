@@ -46,6 +46,16 @@ test.each(creations)('a repeated creation at %s creates one thing', async (path,
   expect(deleted.status).toBe(204)
 })
 
+test.each(creations)('what was deleted at %s is not created again', async (path, body) => {
+  const first = await create(ada, path, 'gone', body)
+  await service.call('DELETE', `${path}/${first.body.id}`, { token: ada.token })
+  const repeated = await create(ada, path, 'gone', body)
+  expect([repeated.status, repeated.headers.get('x-error-reason')]).toEqual([
+    409,
+    'idempotency_mismatch',
+  ])
+})
+
 test('a repeated creation of a service key replaces its unused secret, and no used one', async () => {
   const body = { name: 'calls', scopes: ['calls'] }
   const [lost, known] = [await create(ada, keys, 'k3', body), await create(ada, keys, 'k3', body)]

@@ -278,14 +278,22 @@ describe('a message in the name of a participant', () => {
     ['an admin', (root, { id }) => as(root, 'PATCH', `/v1/admin/users/${id}`, { role: 'admin' })],
     ['removed', (_, it) => as(it, 'DELETE', '/v1/users/me', { password: 'correct horse' })],
   ])('is answered again when they are %s by then', async (_, change) => {
-    const { a, conversationId } = await service.pair()
+    const { a, b, conversationId } = await service.pair()
     const root = await service.registerAs('admin')
+    const notice = { user_ids: [a.id, b.id], body: 'Hi' }
     const body = { conversation_id: conversationId, body: 'Hi', from: a.id }
-    const headers = { 'x-idempotency-key': `again-${conversationId}` }
-    const first = await feed('POST', '/messages', body, headers)
+    const sendAll = () =>
+      Promise.all(
+        [body, { ...notice, from: a.id }, notice].map((message, n) =>
+          feed('POST', '/messages', message, { 'x-idempotency-key': `${n}-${conversationId}` }),
+        ),
+      )
+    const first = await sendAll()
     expect((await change(root, a)).status).toBeLessThan(300)
-    const again = await feed('POST', '/messages', body, headers)
-    expect([again.status, again.body]).toEqual([201, first.body])
+    const again = await sendAll()
+    expect(again.map((answer) => [answer.status, answer.body])).toEqual(
+      first.map((answer) => [201, answer.body]),
+    )
     expect((await feed('POST', '/messages', body)).status).toBeGreaterThanOrEqual(400)
   })
 

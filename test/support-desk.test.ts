@@ -968,6 +968,16 @@ describe('a ticket that the desk opens for a user', () => {
     expect((await d.list(`?user_id=${d.ada.id}`)).pagination.total).toBe(1)
   })
 
+  test('is shown by a repeated request after its owner was removed', async () => {
+    const d = await newPeople()
+    const { body } = await create(d, { client_id: 'k' })
+    const removal = { token: d.ada.token, body: { password: 'correct horse' } }
+    expect((await d.service.call('DELETE', '/v1/users/me', removal)).status).toBe(204)
+    const again = await create(d, { client_id: 'k' })
+    expect([again.status, again.body.id]).toEqual([201, body.id])
+    expect((await create(d)).body.error.details).toEqual({ user_id: 'must be an existing user' })
+  })
+
   test('with a key that was used for something else is a conflict', async () => {
     const d = await newPeople()
     const eve = await d.service.register()

@@ -10,7 +10,7 @@ type Creation = { by: By; kind: string; key: string | undefined; content: object
 
 /** Inside a `write`: returns what the same request has created within a day, else what `make` creates. For things that are
  *  not stored with a key of their own.
- *  @throws idempotency_mismatch (same key, other content) */
+ *  @throws idempotency_mismatch (same key, and other content or what was created has been deleted) */
 export function once<Row extends { id: string }>(
   { orm, clock }: Pick<Core, 'orm' | 'clock'>,
   { by, kind, key, content }: Creation,
@@ -20,15 +20,16 @@ export function once<Row extends { id: string }>(
   const hash = sha256(JSON.stringify([by.actor, kind, key]))
   const contentHash = sha256(JSON.stringify(content))
   const known = orm.select().from(idempotencyKeys).where(eq(idempotencyKeys.hash, hash)).get()
-  if (known && known.contentHash !== contentHash) throw new AppError('idempotency_mismatch')
-  const earlier = known && find(known.targetId)
-  if (earlier) return { row: earlier, replayed: true }
+  if (known) {
+    const earlier = known.contentHash === contentHash ? find(known.targetId) : undefined
+    if (!earlier) throw new AppError('idempotency_mismatch')
+    return { row: earlier, replayed: true }
+  }
   const row = make()
-  const set = { targetId: row.id, createdAt: clock.now() }
+  const created = { targetId: row.id, createdAt: clock.now() }
   orm
     .insert(idempotencyKeys)
-    .values({ hash, contentHash, ...set })
-    .onConflictDoUpdate({ target: idempotencyKeys.hash, set })
+    .values({ hash, contentHash, ...created })
     .run()
   return { row, replayed: false }
 }

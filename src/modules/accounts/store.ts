@@ -126,6 +126,12 @@ export function createKeyStore(orm: Orm) {
 export function createBanStore(orm: Orm) {
   return {
     listAll: (): BanRow[] => orm.select().from(bans).all(),
+    find: (kind: BanKind, value: string): BanRow | undefined =>
+      orm
+        .select()
+        .from(bans)
+        .where(and(eq(bans.kind, kind), eq(bans.value, value)))
+        .get(),
     upsert(row: BanRow): BanRow {
       const { reason, until } = row
       return orm

@@ -16,16 +16,19 @@ import type { ChatStore, ConversationRow } from './store.ts'
 
 type Parts = { store: ChatStore; chat: ChatService; resolveUser: ResolveUser }
 
+/** The sender of a notice is null, an unknown one undefined. */
+type Sender = { senderId: string | null | undefined; isRepeated: boolean }
+
 export type PlatformChat = ReturnType<typeof createPlatformChat>
 
 export function createPlatformChat(core: Core, { store, chat, resolveUser }: Parts) {
   const { write, audit } = core
 
   /** @throws validation_error (`user_ids`: an unknown user, or twice the same) */
-  function pairOf(references: readonly string[]): [string, string] {
+  function pairOf(references: readonly string[], isDeletedToo = false): [string, string] {
     const details: FieldProblems = {}
     const [userId = '', otherId = ''] = references.map((reference, n) => {
-      const id = store.findParty(resolveUser(reference) ?? '')?.id
+      const id = store.findParty(resolveUser(reference) ?? '', isDeletedToo)?.id
       if (id === undefined) details[`user_ids.${n}`] = problem('unknown_user')
       return id
     })
@@ -37,12 +40,14 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
   const mustFind = (id: string): ConversationRow => getById(id, store.find)
 
   /** @throws validation_error (`from`: none of the two participants, removed or disabled) · admin_protected */
-  function sendAs(reference: string, conversation: ConversationRow, draft: Draft, by: By) {
-    const senderId = resolveUser(reference)
+  function sendAs(
+    { senderId, isRepeated }: Sender,
+    conversation: ConversationRow,
+    draft: Draft,
+    by: By,
+  ) {
     const { userA, userB } = conversation
     if (senderId !== userA && senderId !== userB) throw invalidField('from', 'one_of_two')
-    const { clientId } = draft
-    const isRepeated = clientId !== null && store.findByClientId(senderId, clientId)
     if (!isRepeated && !store.isReachable(senderId)) throw invalidField('from', 'unknown_user')
     // Like a session, because readers cannot see the difference.
     if (!isRepeated && store.isAdmin(senderId)) throw new AppError('admin_protected')
@@ -52,14 +57,24 @@ export function createPlatformChat(core: Core, { store, chat, resolveUser }: Par
     return sent
   }
 
+  function senderOf(from: string | null | undefined, clientId: string | null): Sender {
+    const senderId = from ? resolveUser(from) : null
+    const isRepeated =
+      senderId !== undefined &&
+      clientId !== null &&
+      store.findByClientId(senderId, clientId) !== undefined
+    return { senderId, isRepeated }
+  }
+
   function post(message: NewPlatformMessage, clientId: string | null, by: By) {
     const { conversation_id, user_ids, body, from, unread } = message
+    const sender = senderOf(from, clientId)
     const conversation = conversation_id
       ? mustFind(conversation_id)
-      : chat.openConversation(...pairOf(user_ids ?? []), 'platform')
+      : chat.openConversation(...pairOf(user_ids ?? [], sender.isRepeated), 'platform')
     const data = message.data ? JSON.stringify(message.data) : null
     const draft = { ...draftOf({ body }), clientId, data }
-    if (from) return sendAs(from, conversation, draft, by)
+    if (from) return sendAs(sender, conversation, draft, by)
     return postNotice({ ...draft, isSilent: unread ? 0 : 1 }, conversation)
   }
 

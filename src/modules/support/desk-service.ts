@@ -155,9 +155,9 @@ export function createDeskService(core: Core, parts: SupportParts) {
       const draft = { ...message, authorId: adminId, isAdmin: true }
       return write((): Replayable<DeskDetail> => {
         const owner = findById(userId, desk.findPerson)
-        if (!owner || owner.deletedAt !== null) throw invalidField('user_id', 'unknown_user')
-        const earlier = changes.findOpened(owner.id, content, draft)
+        const earlier = owner && changes.findOpened(owner.id, content, draft)
         if (earlier) return { value: detailOf(mustFind(earlier.id)), replayed: true }
+        if (owner?.deletedAt !== null) throw invalidField('user_id', 'unknown_user')
         const place = { id: newId(), userId: owner.id, createdAt: clock.now() }
         const state = { status: 'in_progress', assigneeId: adminId } as const
         const ticket = changes.open({ ...content, ...place, ...state }, draft)

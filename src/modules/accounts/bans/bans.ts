@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Static } from '@sinclair/typebox'
 import {
   Body,
@@ -133,10 +134,8 @@ export function createBans(core: Core, parts: AccountParts) {
     // An address does not enter the audit log.
     const details = { kind, ...(kind !== 'address' && { value }) }
     audit.record({ action, ...by, target: { type: 'ban', id }, details })
+    // Retention deletes the rows later.
     afterCommit(() => {
-      if (action === 'ban_added') bans.set(id, loaded(row))
-      else bans.delete(id)
-      // Retention deletes the rows later.
       for (const one of bans.values()) if (isOver(one)) bans.delete(one.id)
     })
   }
@@ -156,8 +155,10 @@ export function createBans(core: Core, parts: AccountParts) {
       if (until !== null && until <= clock.now()) throw invalidField('until', 'in_the_past')
       const row = await write(() => {
         const ban = { kind, value, reason, until }
+        const before = store.find(kind, value)
         const added = store.upsert({ id: newId(), createdAt: clock.now(), ...ban })
-        noteChange('ban_added', added, by)
+        afterCommit(() => bans.set(added.id, loaded(added)))
+        if (!isDeepStrictEqual(before, added)) noteChange('ban_added', added, by)
         return added
       })
       // It may be removed meanwhile.
@@ -168,7 +169,9 @@ export function createBans(core: Core, parts: AccountParts) {
     },
     remove: (idText: string, by: By): Promise<void> =>
       write(() => {
-        noteChange('ban_removed', getById(idText, store.delete), by)
+        const removed = getById(idText, store.delete)
+        afterCommit(() => bans.delete(removed.id))
+        noteChange('ban_removed', removed, by)
       }),
     /** Newest first. A value is found in the form in which it was given; it needs its kind. */
     list(kind: BanKind | undefined, value: string | undefined, range: ListRange) {
