@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { type Locale, locales, texts } from '../src/lib/i18n.ts'
+import { chatRetention } from '../src/modules/chat/store.ts'
 import { renderMail } from '../src/outside/mail/templates.ts'
 
 const english = listTexts(texts.en)
@@ -87,6 +88,12 @@ test.each(translations)(
     expect(allTexts(locale).map(end)).toEqual(allTexts('en').map(end))
   },
 )
+
+test.each([...locales])('the console tells in %s how long removed messages are kept', (locale) => {
+  const all = ofPages(locale)
+  const told = all.find(([place]) => place.endsWith('reports.removeMessage.text'))
+  expect(told?.[1]).toContain(` ${chatRetention[0]?.days} `)
+})
 
 test('the HTML of a mail has the same words as its text', () => {
   for (const locale of locales) {
