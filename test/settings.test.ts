@@ -105,7 +105,21 @@ describe('a wrong value is refused by name and changes nothing', () => {
       'links.ticket',
       'has an unknown placeholder: {name}',
     ],
-    [{ links: { inbox: 'https://a.example/' } }, 'links.inbox', 'is not valid'],
+    [
+      { links: { inbox: 'https://a.example/' } },
+      'links.inbox',
+      'must be one of: conversation, ticket, notification, home',
+    ],
+    [
+      { texts: { digest: {} } },
+      'texts.digest',
+      expect.stringContaining('must be one of: verify_email, '),
+    ],
+    [
+      { texts: { confirm: { en: { title: 'x' } } } },
+      'texts.confirm.en.title',
+      'must be one of: subject, body',
+    ],
     [{ message_retention_days: 36_501 }, 'message_retention_days', 'must be at most 36500'],
     [{ mail_content: 'some' }, 'mail_content', 'must be one of: full, sender, none'],
     [{ support_email: 'help' }, 'support_email', 'must be a valid e-mail address'],

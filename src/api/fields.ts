@@ -298,7 +298,9 @@ function fieldOf({ path }: ValueError): string {
 }
 
 function problemOf({ schema, value, type }: ValueError): FieldProblem {
-  if (type === ValueErrorType.ObjectAdditionalProperties) return problem('invalid')
+  if (type === ValueErrorType.ObjectAdditionalProperties) {
+    return problem('one_of', Object.keys(schema['properties']).join(', '))
+  }
   const choices = choicesOf(schema)
   if (value === undefined) return problem('required')
   if (choices.length > 0) return problem('one_of', choices.join(', '))
